@@ -1,0 +1,1 @@
+"""What is known: outcomes, evidence and verdicts, limits of the hardware."""

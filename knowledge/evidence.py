@@ -1,0 +1,140 @@
+"""What a confirming run measured. `knowledge.verdict.judge` says what it proves."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from knowledge.evaluation import Environment
+from operator_registry.record import Record
+
+Figure = Literal["device_ms", "call_ms"]
+
+
+class Interval(Record):
+    """A two-sided interval around an estimate, on the ratio's own scale."""
+
+    low: float
+    estimate: float
+    high: float
+
+
+class PeerRow(Record):
+    """A peer in the confirming run: medians over process pairs."""
+
+    name: str
+    device_ms: float
+    call_ms: float
+
+
+class WorkloadEvidence(Record):
+    """One public workload: baseline time over kernel time, pair by pair."""
+
+    workload: str
+    sizes: dict[str, int]
+    dtypes: dict[str, str] = {}
+    weight: float
+    served_by: str
+    """The variant's name, or the peer's where the dispatch table hands the workload back."""
+    device_ms: float
+    """Median of the kernel (or of the peer that serves)."""
+    call_ms: float
+    peers: tuple[PeerRow, ...]
+    best_peer: str
+    """The baseline by the goal's figure."""
+    pair_ratios: tuple[float, ...]
+    """Best peer's time over the kernel's, one number for each process pair, by the figure."""
+    ratio: Interval
+    """Simultaneous over the workloads."""
+    spread: tuple[float, float]
+    """10th and 90th percentile of the kernel's samples, in ms, by the figure."""
+    share_of_roofline: float | None = None
+    error: float
+    """Worst error of the kernel against the float64 oracle, relative to the oracle's scale."""
+    reference_error: float
+
+
+class NullRun(Record):
+    """The baseline measured against itself beside the confirming run; it must show nothing."""
+
+    pair_ratios: tuple[float, ...]
+    ratio: Interval
+
+
+class KernelResources(Record):
+    """What the compiler reports of one compiled kernel."""
+
+    kernel: str
+    artefact_sha256: str
+    registers: int | None = None
+    spill_bytes: int | None = None
+    shared_bytes: int | None = None
+
+
+class SearchSummary(Record):
+    """How the winner was found."""
+
+    trials: int
+    passed: int
+    seconds: float
+    proposer: str
+    best_so_far: tuple[float, ...] = ()
+    """Best fitness after each trial."""
+
+
+class Evidence(Record):
+    """The confirming run of one candidate in one environment."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    candidate: str
+    operator: str
+    operator_digest: str
+    hardware: str
+    environment: Environment
+    judge_version: str
+    figure: Figure
+    minimum_gain: float
+    alpha: float
+    """One-sided level of `ratio`'s lower end."""
+    workloads: tuple[WorkloadEvidence, ...] = Field(min_length=1)
+    ratio: Interval
+    """Weighted geometric mean over the workloads."""
+    versus_eager: float
+    """Geometric mean of eager reference time over kernel time; a figure, not a claim."""
+    null: NullRun
+    source_sha256: str
+    resources: tuple[KernelResources, ...] = ()
+    launched: tuple[str, ...] = ()
+    library_only: bool = False
+    checked_sizes: int
+    """Public and drawn sizes whose outputs agreed."""
+    seed: int
+    """The master seed of the drawn sizes and values, told after the run."""
+    faults: tuple[str, ...] = ()
+    """Why the measurement can't be trusted, such as page faults on one side only."""
+    not_tested: tuple[str, ...] = ()
+    search: SearchSummary | None = None
+    measured_at: str
+    """ISO 8601, UTC."""
+
+
+class Better(Record):
+    """The candidate is faster than the best peer, by more than the goal's minimum."""
+
+    kind: Literal["better"] = "better"
+
+
+class NotBetter(Record):
+    """The candidate's ratio is measured well enough to say that it does not reach the goal."""
+
+    kind: Literal["not_better"] = "not_better"
+    reason: str
+
+
+class Unclear(Record):
+    """The interval holds both answers, or the measurement can't be trusted."""
+
+    kind: Literal["unclear"] = "unclear"
+    reason: str
+
+
+Verdict = Annotated[Better | NotBetter | Unclear, Field(discriminator="kind")]

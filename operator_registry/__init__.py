@@ -1,0 +1,1 @@
+"""What to compute and on what: operators, models, hardware, and their differences."""

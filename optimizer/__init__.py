@@ -1,0 +1,1 @@
+"""How to find better: candidates, proposers, search and the judge."""

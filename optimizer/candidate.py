@@ -1,0 +1,81 @@
+"""Device code and a launch plan that might be better."""
+
+import ast
+import re
+from typing import Literal
+
+from pydantic import Field
+
+from operator_registry.record import Record, digest
+from optimizer.plan import Plan
+
+Tunable = int
+Choice = dict[str, Tunable]
+_CPP_TUNABLES = re.compile(r"^//\s*TUNABLES\s*=\s*(\{.*\})\s*$", re.MULTILINE)
+
+
+class CandidateError(ValueError):
+    """The code's TUNABLES can't be read, or a choice is not among them."""
+
+
+class Candidate(Record):
+    """A candidate: code, plan and one choice for each tunable.
+
+    Code states its tunables as a literal that is parsed, never run: in Triton a module-level
+    ``TUNABLES = {"BLOCK": (1024, 2048)}``, in C++ a line ``// TUNABLES = {"BLOCK": (4, 8)}``.
+    """
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    code: str
+    plan: Plan
+    chosen: Choice = {}
+    parent: str | None = None
+    """The id of the candidate that this one was made from."""
+    origin: str
+    """Who proposed it: ``synthesis``, ``tuner``, ``person`` or a model's name."""
+    note: str = ""
+    """One line: what was done and why."""
+    host: Literal["plan", "python"] = Field(default="plan")
+
+    @property
+    def id(self) -> str:
+        """Return the hash of code, plan and chosen tunables."""
+        chosen = ",".join(f"{k}={v}" for k, v in sorted(self.chosen.items()))
+        return digest(self.code, self.plan, chosen)
+
+
+def load_tunables(code: str, *, language: str) -> dict[str, tuple[Tunable, ...]]:
+    """Return the tunables that the code states, each with its admitted values.
+
+    Raises:
+        CandidateError: TUNABLES is there but is no literal dict of non-empty integer tuples.
+    """
+    literal = _cpp_literal(code) if language == "cpp" else _python_literal(code)
+    if literal is None:
+        return {}
+    try:
+        value = ast.literal_eval(literal)
+        return {str(k): tuple(int(v) for v in vs) for k, vs in value.items()}
+    except (ValueError, SyntaxError, TypeError, AttributeError, RecursionError) as error:
+        msg = f"TUNABLES is no literal dict of names to tuples of integers: {error}"
+        raise CandidateError(msg) from error
+
+
+def _cpp_literal(code: str) -> str | None:
+    found = _CPP_TUNABLES.search(code)
+    return found.group(1) if found else None
+
+
+def _python_literal(code: str) -> str | None:
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    for node in tree.body:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == "TUNABLES"
+        ):
+            return ast.unparse(node.value)
+    return None

@@ -1,0 +1,44 @@
+"""What can stop a search. A bad candidate can't: that is an `Outcome`.
+
+OptimizerError
+├── ProposalError        the source of ideas is away, or its reply is no kernel
+├── CaptureError         the reference can't be turned into a graph; says why
+├── BuildError           (targets.target) the compiler refused the code; becomes `Failed`
+├── StoreError           the database is away, or is of another schema version
+├── KernelFolderError    a published kernel's folder is damaged or of another version
+└── RunnerError          the machine failed, so nothing is known of the candidate
+    └── WorkerLostError  the worker process died between two candidates
+"""
+
+
+class OptimizerError(Exception):
+    """The root of what the optimizer raises."""
+
+
+class ProposalError(OptimizerError):
+    """The source of ideas is away, or its reply holds no kernel."""
+
+
+class CaptureError(OptimizerError):
+    """The reference can't be turned into a graph."""
+
+
+class StoreError(OptimizerError):
+    """The database can't be used."""
+
+
+class KernelFolderError(OptimizerError):
+    """A published kernel's folder is damaged, or of another version."""
+
+
+class RunnerError(OptimizerError):
+    """The machine failed, so nothing is known of the candidate."""
+
+
+class WorkerLostError(RunnerError):
+    """The worker process died between two candidates; try again on a new one."""
+
+    def __init__(self, pid: int, exit_code: int | None) -> None:
+        super().__init__(f"worker {pid} is gone (exit code {exit_code})")
+        self.pid = pid
+        self.exit_code = exit_code

@@ -1,0 +1,1 @@
+"""The judge: whether a candidate is correct, and how fast it is."""

@@ -1,0 +1,1 @@
+"""Candidates from the captured graph of a reference: no language model needed."""

@@ -1,0 +1,36 @@
+"""Where trials run."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from knowledge.evaluation import Environment, Evaluation
+from knowledge.evidence import Evidence
+from knowledge.outcome import Outcome
+from optimizer.candidate import Candidate
+
+
+class Runner(Protocol):
+    """A place with a device, on which the judge tries candidates of one goal."""
+
+    @property
+    def environment(self) -> Environment:
+        """The environment in which results of this runner hold."""
+        ...
+
+    def evaluate(self, candidates: Sequence[Candidate]) -> Sequence[Evaluation]:
+        """Return one evaluation for each candidate, in order.
+
+        Raises:
+            RunnerError: The machine failed; nothing is known of the candidates.
+        """
+        ...
+
+    def confirm(self, candidate: Candidate, *, deadline_s: float) -> Evidence | Outcome:
+        """Return the evidence of a confirming run in fresh processes.
+
+        An `Outcome` other than Passed comes back where the candidate fails the drawn sizes.
+
+        Raises:
+            RunnerError: The machine failed; nothing is known of the candidate.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""The tree search and its policies."""

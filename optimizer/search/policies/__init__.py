@@ -1,0 +1,1 @@
+"""Which node to grow next."""

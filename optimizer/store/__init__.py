@@ -1,0 +1,1 @@
+"""What is being searched, kept in a database."""

@@ -1,0 +1,1 @@
+"""Ways to build and run device code."""
