@@ -1,0 +1,43 @@
+# Every target sets up what it needs. `make test` and `make demo` work on a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PARTS := drill bench-catalog
+
+.PHONY: setup test demo lint types test-long $(addprefix test-long-,$(PARTS)) clean
+
+setup: $(STAMP)
+
+# torch first and by exact version: a range would take the CUDA build, several gigabytes.
+$(STAMP): pyproject.toml constraints.txt
+	@command -v g++ >/dev/null || { echo "g++ is missing: apt-get install g++"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt torch==$$(sed -n 's/^torch==//p' constraints.txt)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+types: $(STAMP)
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+test: $(STAMP)
+	$(BIN)/pytest -q -m "not drill"
+
+demo: $(STAMP)
+	$(BIN)/kernelevolve demo
+
+# Slow: each part ends within 10 minutes.
+test-long: $(addprefix test-long-,$(PARTS))
+
+test-long-drill: $(STAMP)
+	$(BIN)/pytest -q -m drill --timeout 590
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,111 @@
+"""The order of imports and the doors to the world, as the design states them."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ORDER = ("operator_registry", "knowledge", "optimizer", "daemon")
+MODULES = sorted(
+    path for package in ORDER for path in (ROOT / package).rglob("*.py") if "catalog" not in path.parts
+)
+DOORS = {
+    "openai": {"optimizer/propose/llm.py"},
+    "github": {"daemon/github_forge.py"},
+    "git": {"daemon/workspace.py"},
+    "apscheduler": {"daemon/schedule.py"},
+    "ray": {"optimizer/runners/ray.py"},
+    "starlette": {"daemon/webhooks.py"},
+}
+"""Which modules may import a part of the world."""
+TORCH_FREE = (
+    "operator_registry.registry", "operator_registry.diff", "operator_registry.workloads",
+    "knowledge.evidence", "knowledge.verdict", "optimizer.store", "optimizer.kernel",
+    "optimizer.job", "daemon.cli",
+)  # fmt: skip
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+
+
+def roots(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(path)}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_run_one_way(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    above = set(ORDER[ORDER.index(package) + 1 :])
+
+    assert not roots(path) & (above | {"kernels", "tests"})
+
+
+@pytest.mark.parametrize("library", DOORS)
+def test_each_part_of_the_world_has_one_door(library: str) -> None:
+    users = {str(path.relative_to(ROOT)) for path in MODULES if library in roots(path)}
+
+    assert users <= DOORS[library]
+
+
+def test_the_database_engine_is_opened_in_the_store_only() -> None:
+    users = {path.relative_to(ROOT).parts[:2] for path in MODULES if "sqlalchemy" in roots(path)}
+
+    assert users <= {("optimizer", "store")}
+
+
+def test_only_settings_reads_the_environment() -> None:
+    readers = {
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if "os.environ" in path.read_text(encoding="utf-8")
+        or "getenv" in path.read_text(encoding="utf-8")
+    }
+
+    # The child starter copies an allow-list of variables for the process it is about to start.
+    assert readers <= {"daemon/settings.py", "optimizer/evaluate/sandbox.py"}
+
+
+def test_only_the_command_line_prints() -> None:
+    printers = {
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    }
+
+    assert printers <= {"daemon/cli.py"}
+
+
+@pytest.mark.parametrize("module", TORCH_FREE)
+def test_importing_it_does_not_import_torch(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
+
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_no_package_imports_in_a_circle(package: str) -> None:
+    files = [path for path in MODULES if path.relative_to(ROOT).parts[0] == package]
+    names = {module_name(path): path for path in files}
+    graph = {name: set(imports(path)) & names.keys() - {name} for name, path in names.items()}
+
+    while free := [name for name, needs in graph.items() if not needs]:
+        graph = {name: needs - set(free) for name, needs in graph.items() if name not in free}
+
+    assert not graph
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
