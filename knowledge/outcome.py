@@ -83,6 +83,4 @@ class Cheated(Record):
     detail: str
 
 
-Outcome = Annotated[
-    Passed | Incorrect | Failed | TimedOut | Cheated, Field(discriminator="kind")
-]
+Outcome = Annotated[Passed | Incorrect | Failed | TimedOut | Cheated, Field(discriminator="kind")]

@@ -103,7 +103,11 @@ def _compiled(text: str) -> tuple[CodeType, frozenset[str]]:
             msg = f"{text!r}: {type(node).__name__} is not allowed; use + - * // % and functions"
             raise ExpressionError(msg)
         if isinstance(node, ast.Call):
-            if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords:
+            if (
+                not isinstance(node.func, ast.Name)
+                or node.func.id not in FUNCTIONS
+                or node.keywords
+            ):
                 msg = f"{text!r}: callable are only {', '.join(FUNCTIONS)}"
                 raise ExpressionError(msg)
             called.add(node.func)

@@ -11,7 +11,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ORDER = ("operator_registry", "knowledge", "optimizer", "daemon")
 MODULES = sorted(
-    path for package in ORDER for path in (ROOT / package).rglob("*.py") if "catalog" not in path.parts
+    path
+    for package in ORDER
+    for path in (ROOT / package).rglob("*.py")
+    if "catalog" not in path.parts
 )
 DOORS = {
     "openai": {"optimizer/propose/llm.py"},
@@ -79,7 +82,9 @@ def test_only_the_command_line_prints() -> None:
         str(path.relative_to(ROOT))
         for path in MODULES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
     }
 
     assert printers <= {"daemon/cli.py"}

@@ -82,7 +82,9 @@ class KernelTable(Protocol):
 class Target(Protocol):
     """One way to build and run. `build` needs no device; `load` does."""
 
-    def build(self, builds: Sequence[Build], folders: Sequence[Path]) -> Sequence[Artefact | BuildError]:
+    def build(
+        self, builds: Sequence[Build], folders: Sequence[Path]
+    ) -> Sequence[Artefact | BuildError]:
         """Compile each build into its folder; one that fails does not harm the others.
 
         Runs in the calling process and may run the code's module level: call it in a worker that
