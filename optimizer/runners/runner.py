@@ -1,6 +1,6 @@
 """Where trials run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from knowledge.evaluation import Environment, Evaluation
@@ -25,10 +25,24 @@ class Runner(Protocol):
         """
         ...
 
-    def confirm(self, candidate: Candidate, *, deadline_s: float) -> Evidence | Outcome:
+    def confirm(
+        self,
+        candidate: Candidate,
+        *,
+        deadline_s: float,
+        alpha: float,
+        handed_back: Mapping[str, str],
+    ) -> Evidence | Outcome:
         """Return the evidence of a confirming run in fresh processes.
 
         An `Outcome` other than Passed comes back where the candidate fails the drawn sizes.
+
+        Args:
+            candidate: The kernel, frozen.
+            deadline_s: Seconds that the run may take; fewer pairs are taken when it is short.
+            alpha: One-sided level of the lower end of the ratio's interval.
+            handed_back: The dispatch table as frozen before the run: workload -> the peer that
+                serves it in the kernel's stead; absent ones are served by the candidate.
 
         Raises:
             RunnerError: The machine failed; nothing is known of the candidate.
