@@ -1,0 +1,251 @@
+"""What a job is asked and what it answers: the JSON between the daemon and ``python -m optimizer``.
+
+No torch here: the daemon imports this module and starts the job as a process of its own.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from knowledge.evaluation import Environment, Evaluation
+from knowledge.evidence import Evidence, Verdict
+from operator_registry.hardware import HardwareSpec
+from operator_registry.record import Record
+from operator_registry.registry import Operator
+from optimizer.candidate import Candidate
+
+FIRST_ALPHA = 0.00025
+"""One-sided level of a goal's first confirming run; halved for each further one."""
+Message = Literal["finished", "stopped", "recalled"]
+
+
+class OptimizeRequest(Record):
+    """Search for a kernel that beats every peer, confirm it, and write its folder."""
+
+    operator: Operator
+    hardware: HardwareSpec
+    goal_key: str
+    """Names the search: a job with the key of a killed one goes on where that one was."""
+    store_url: str
+    state_folder: Path
+    """Artefacts and caches; may be deleted at any time."""
+    out_folder: Path
+    """A kernel is written to ``out_folder/OPERATOR/HARDWARE``."""
+    budget_s: float = Field(default=60.0, gt=0)
+    minimum_gain: float = Field(default=1.05, ge=1)
+    alpha: float = Field(default=FIRST_ALPHA, gt=0, lt=1)
+    incumbent_folder: Path | None = None
+    """The published kernel to beat; its candidates are tried first."""
+
+
+class OptimizeResult(Record):
+    """How a search ended."""
+
+    operator: str
+    hardware: str
+    message: Message
+    """`recalled`: the goal had been finished before, and this is that result again."""
+    verdict: Verdict | None
+    """Absent where the job was stopped before it could judge."""
+    evidence: Evidence | None = None
+    candidate: Candidate | None = None
+    """The confirmed candidate, or else the best that passed."""
+    kernel_folder: Path | None = None
+    """Written only where the verdict is Better."""
+    best_fitness: float = 0.0
+    trials: int = 0
+    passed: int = 0
+    outcomes: dict[str, int] = {}
+    """Trials by the kind of their outcome."""
+    seconds: float = 0.0
+
+
+class EvaluateRequest(Record):
+    """Try one candidate, as a search would."""
+
+    operator: Operator
+    hardware: HardwareSpec
+    candidate: Candidate
+    state_folder: Path
+    store_url: str | None = None
+    """Where the evaluation is recorded and looked up; absent to do neither."""
+    confirm: bool = False
+    """Also make a confirming run and judge it."""
+    budget_s: float = Field(default=60.0, gt=0)
+    minimum_gain: float = Field(default=1.05, ge=1)
+
+
+class EvaluateResult(Record):
+    """The trial, and the confirming run where one was asked for."""
+
+    evaluation: Evaluation
+    fitness: float
+    evidence: Evidence | None = None
+    verdict: Verdict | None = None
+
+
+class VerifyRequest(Record):
+    """Replay a published kernel with new seeds."""
+
+    kernel_folder: Path
+    state_folder: Path
+    seed: int = Field(ge=0)
+    """Fresh: not the one in the evidence."""
+    budget_s: float = Field(default=60.0, gt=0)
+    record: bool = False
+    """Append the finding to the folder's ``verifications.jsonl``."""
+
+
+class Reproduced(Record):
+    """The kernel is correct under new seeds and as fast as its evidence says."""
+
+    kind: Literal["reproduced"] = "reproduced"
+
+
+class NotReproduced(Record):
+    """The folder is damaged, the kernel disagrees with its reference, or it is no longer faster."""
+
+    kind: Literal["not_reproduced"] = "not_reproduced"
+    reason: str
+
+
+class CannotRun(Record):
+    """This machine can't tell: another device, no compiler, no driver."""
+
+    kind: Literal["cannot_run"] = "cannot_run"
+    reason: str
+
+
+Finding = Annotated[Reproduced | NotReproduced | CannotRun, Field(discriminator="kind")]
+
+
+class Verification(Record):
+    """One line of ``verifications.jsonl``: a variant replayed."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    variant: str
+    candidate: str
+    finding: Finding
+    environment: Environment | None = None
+    ratio: float | None = None
+    """Best peer's time over the kernel's in the replay, where it was timed."""
+    published_ratio: float | None = None
+    checked_sizes: int = 0
+    seed: int
+    at: str
+    """ISO 8601, UTC."""
+
+
+class VerifyResult(Record):
+    """The verification of each variant of a folder."""
+
+    verifications: tuple[Verification, ...]
+
+
+class BenchRequest(Record):
+    """Run the optimise job for each operator and tabulate what came out."""
+
+    operators: tuple[Operator, ...]
+    hardware: HardwareSpec
+    folder: Path
+    """Where ``catalog.json`` and ``catalog.md`` go."""
+    store_url: str
+    state_folder: Path
+    kernels_folder: Path | None = None
+    """Where kernels that are Better are copied to, as ``OPERATOR/HARDWARE``."""
+    budget_s: float = Field(default=60.0, gt=0)
+    minimum_gain: float = Field(default=1.05, ge=1)
+    commit: str
+    command: str
+    """As the person typed it; stands in the results file."""
+    shard: tuple[int, int] = (1, 1)
+    """Which part (from 1) of how many."""
+
+
+class BenchResult(Record):
+    """Where the table is and what it says in sum."""
+
+    file: Path
+    summary: dict[str, float]
+    unfinished: tuple[str, ...] = ()
+    """Operators without a row, such as those whose job could not run; each with its reason."""
+
+
+class DoctorRequest(Record):
+    """Say what this machine can build, run, time and sandbox."""
+
+
+class Ability(Record):
+    """One thing that this machine can or can't do."""
+
+    name: str
+    able: bool
+    detail: str
+    remedy: str = ""
+    """What to install or change, where it is not able."""
+
+
+class DoctorResult(Record):
+    """What this machine can do."""
+
+    abilities: tuple[Ability, ...]
+
+
+class PhaseEvent(Record):
+    """The job has begun another part of its work."""
+
+    event: Literal["phase"] = "phase"
+    phase: Literal["capture", "search", "confirm", "write", "check", "bench"]
+    detail: str = ""
+    seconds_left: float | None = None
+
+
+class TrialEvent(Record):
+    """A trial has ended and is in the store."""
+
+    event: Literal["trial"] = "trial"
+    number: int
+    candidate: str
+    origin: str
+    note: str = ""
+    outcome: str
+    """The outcome's kind."""
+    detail: str = ""
+    """Why, where it did not pass."""
+    fitness: float
+    best: float
+    reused: bool = False
+    """Found in the store rather than run."""
+    seconds_left: float
+
+
+class ResultEvent(Record):
+    """The last event of a job."""
+
+    event: Literal["result"] = "result"
+    result: OptimizeResult | EvaluateResult | VerifyResult | BenchResult | DoctorResult
+
+
+class ErrorEvent(Record):
+    """The last event of a job that could not do its work: a machine or a caller is at fault."""
+
+    event: Literal["error"] = "error"
+    error: str
+    """The exception's name."""
+    message: str
+
+
+Event = Annotated[
+    PhaseEvent | TrialEvent | ResultEvent | ErrorEvent, Field(discriminator="event")
+]
+_EVENT: TypeAdapter[PhaseEvent | TrialEvent | ResultEvent | ErrorEvent] = TypeAdapter(Event)
+
+
+def load_event(line: str | bytes) -> PhaseEvent | TrialEvent | ResultEvent | ErrorEvent:
+    """Return the event that a line of a job's output tells.
+
+    Raises:
+        pydantic.ValidationError: The line is no event.
+    """
+    return _EVENT.validate_json(line)
