@@ -236,9 +236,7 @@ class ErrorEvent(Record):
     message: str
 
 
-Event = Annotated[
-    PhaseEvent | TrialEvent | ResultEvent | ErrorEvent, Field(discriminator="event")
-]
+Event = Annotated[PhaseEvent | TrialEvent | ResultEvent | ErrorEvent, Field(discriminator="event")]
 _EVENT: TypeAdapter[PhaseEvent | TrialEvent | ResultEvent | ErrorEvent] = TypeAdapter(Event)
 
 

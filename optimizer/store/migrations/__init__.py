@@ -1,0 +1,1 @@
+"""The schema's revisions, run by `optimizer.store.engine.upgrade`."""

@@ -1,0 +1,211 @@
+"""The record of searches: trials and confirming runs, inserted and never changed."""
+
+from pydantic import TypeAdapter
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from knowledge.evaluation import Evaluation
+from knowledge.evidence import Evidence
+from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, TimedOut
+from optimizer.candidate import Candidate
+from optimizer.errors import StoreError
+from optimizer.store.rows import Confirmation, Trial
+from optimizer.store.sessions import Sessions
+from optimizer.store.tables import (
+    CandidateRow,
+    ConfirmationRow,
+    EvaluationRow,
+    SearchRow,
+    TrialRow,
+)
+
+_OUTCOME: TypeAdapter[Passed | Incorrect | Failed | TimedOut | Cheated] = TypeAdapter(Outcome)
+
+
+class Searches(Sessions):
+    """Trials and confirming runs, by search."""
+
+    def open_search(
+        self, goal_key: str, *, operator: str, hardware: str, operator_digest: str, now: float
+    ) -> int:
+        """Return the id of the goal's search, which is begun where there is none."""
+        with self._writing() as session:
+            known = session.scalar(select(SearchRow).where(SearchRow.goal_key == goal_key))
+            if known is None:
+                known = SearchRow(
+                    goal_key=goal_key,
+                    operator=operator,
+                    hardware=hardware,
+                    operator_digest=operator_digest,
+                    opened_at=now,
+                )
+                session.add(known)
+                session.flush()
+            if known.operator_digest != operator_digest or known.hardware != hardware:
+                msg = f"the search of goal {goal_key} is for another operator or hardware"
+                raise StoreError(msg)
+            return known.id
+
+    def record(self, search_id: int, trial: Trial, *, now: float) -> None:
+        """Add a finished trial; nothing happens where this search has its evaluation already.
+
+        Raises:
+            StoreError: The number belongs to another trial.
+        """
+        evaluation = trial.evaluation
+        candidate = trial.candidate
+        with self._writing() as session:
+            if _recorded(session, search_id, evaluation.key):
+                return
+            _keep(session, candidate)
+            if session.get(EvaluationRow, evaluation.key) is None:
+                session.add(_evaluation_row(evaluation, now=now))
+                session.flush()
+            session.add(
+                TrialRow(
+                    search_id=search_id,
+                    number=trial.number,
+                    evaluation_key=evaluation.key,
+                    parent=candidate.parent,
+                    origin=candidate.origin,
+                    note=candidate.note,
+                    fitness=trial.fitness,
+                    spent_s=trial.spent_s,
+                )
+            )
+
+    def trials(self, search_id: int) -> tuple[Trial, ...]:
+        """Return a search's trials in their order."""
+        query = (
+            select(TrialRow, EvaluationRow.body, CandidateRow.body)
+            .join(EvaluationRow, TrialRow.evaluation_key == EvaluationRow.key)
+            .join(CandidateRow, EvaluationRow.candidate_id == CandidateRow.id)
+            .where(TrialRow.search_id == search_id)
+            .order_by(TrialRow.number)
+        )
+        with self._reading() as session:
+            return tuple(_trial(trial, *bodies) for trial, *bodies in session.execute(query))
+
+    def find_evaluation(self, key: str) -> Evaluation | None:
+        """Return the evaluation of a key, if that trial was ever made."""
+        with self._reading() as session:
+            row = session.get(EvaluationRow, key)
+            return None if row is None else Evaluation.from_json(row.body)
+
+    def find_candidate(self, candidate_id: str) -> Candidate | None:
+        """Return the candidate of an id, if it was ever tried."""
+        with self._reading() as session:
+            row = session.get(CandidateRow, candidate_id)
+            return None if row is None else Candidate.from_json(row.body)
+
+    def record_confirmation(
+        self, search_id: int, candidate: Candidate, confirmation: Confirmation, *, now: float
+    ) -> None:
+        """Add a confirming run.
+
+        Raises:
+            StoreError: The number belongs to another run.
+        """
+        result = confirmation.result
+        is_evidence = isinstance(result, Evidence)
+        with self._writing() as session:
+            _keep(session, candidate)
+            session.add(
+                ConfirmationRow(
+                    search_id=search_id,
+                    number=confirmation.number,
+                    candidate_id=candidate.id,
+                    alpha=confirmation.alpha,
+                    evidence=result.to_json() if is_evidence else None,
+                    outcome=None if is_evidence else result.to_json(),
+                    spent_s=confirmation.spent_s,
+                    recorded_at=now,
+                )
+            )
+
+    def confirmations(self, search_id: int) -> tuple[Confirmation, ...]:
+        """Return a search's confirming runs in their order."""
+        query = (
+            select(ConfirmationRow)
+            .where(ConfirmationRow.search_id == search_id)
+            .order_by(ConfirmationRow.number)
+        )
+        with self._reading() as session:
+            return tuple(_confirmation(row) for row in session.scalars(query))
+
+    def finish_search(self, search_id: int, *, result: str, now: float) -> None:
+        """Set a search's result; the first one stays."""
+        change = (
+            update(SearchRow)
+            .where(SearchRow.id == search_id, SearchRow.finished_at.is_(None))
+            .values(finished_at=now, result=result)
+        )
+        with self._writing() as session:
+            session.execute(change)
+
+    def find_result(self, search_id: int) -> str | None:
+        """Return a finished search's result."""
+        with self._reading() as session:
+            return session.scalar(select(SearchRow.result).where(SearchRow.id == search_id))
+
+    def outcome_counts(self, goal_key: str) -> dict[str, int]:
+        """Return how many trials of a goal's search ended in which kind of outcome."""
+        query = (
+            select(EvaluationRow.outcome, func.count())
+            .join(TrialRow, TrialRow.evaluation_key == EvaluationRow.key)
+            .join(SearchRow, SearchRow.id == TrialRow.search_id)
+            .where(SearchRow.goal_key == goal_key)
+            .group_by(EvaluationRow.outcome)
+        )
+        with self._reading() as session:
+            return {outcome: trials for outcome, trials in session.execute(query)}  # noqa: C416 - rows are no pairs to mypy
+
+
+def _recorded(session: Session, search_id: int, evaluation_key: str) -> bool:
+    query = select(TrialRow.number).where(
+        TrialRow.search_id == search_id, TrialRow.evaluation_key == evaluation_key
+    )
+    return session.scalar(query) is not None
+
+
+def _keep(session: Session, candidate: Candidate) -> None:
+    if session.get(CandidateRow, candidate.id) is None:
+        session.add(CandidateRow(id=candidate.id, body=candidate.to_json()))
+        session.flush()
+
+
+def _evaluation_row(evaluation: Evaluation, *, now: float) -> EvaluationRow:
+    return EvaluationRow(
+        key=evaluation.key,
+        candidate_id=evaluation.candidate,
+        operator_digest=evaluation.operator_digest,
+        hardware=evaluation.hardware,
+        outcome=evaluation.outcome.kind,
+        body=evaluation.to_json(),
+        recorded_at=now,
+    )
+
+
+def _trial(row: TrialRow, evaluation: str, candidate: str) -> Trial:
+    as_here = {"parent": row.parent, "origin": row.origin, "note": row.note}
+    return Trial(
+        number=row.number,
+        candidate=Candidate.from_json(candidate).model_copy(update=as_here),
+        evaluation=Evaluation.from_json(evaluation),
+        fitness=row.fitness,
+        spent_s=row.spent_s,
+    )
+
+
+def _confirmation(row: ConfirmationRow) -> Confirmation:
+    if row.evidence is not None:
+        result: Evidence | Outcome = Evidence.from_json(row.evidence)
+    else:
+        result = _OUTCOME.validate_json(row.outcome or "")
+    return Confirmation(
+        number=row.number,
+        candidate=row.candidate_id,
+        alpha=row.alpha,
+        result=result,
+        spent_s=row.spent_s,
+    )

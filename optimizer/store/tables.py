@@ -1,0 +1,134 @@
+"""The tables. Trials, candidates and evaluations are only ever inserted."""
+
+from sqlalchemy import Float, ForeignKey, Index, Integer, MetaData, String, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+Key = String(64)
+"""A SHA-256 in hex."""
+
+
+class Table(DeclarativeBase):
+    """The base of all tables; constraints have names, so that a later revision can drop them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class GoalRow(Table):
+    """An operator on a hardware, and why now."""
+
+    __tablename__ = "goals"
+    __table_args__ = (Index(None, "finished_at", "share_of_time"),)
+
+    key: Mapped[str] = mapped_column(String(200), primary_key=True)
+    operator: Mapped[str] = mapped_column(String(64))
+    hardware: Mapped[str] = mapped_column(String(64))
+    operator_digest: Mapped[str] = mapped_column(Key)
+    reasons: Mapped[str] = mapped_column(Text)
+    """JSON list of texts."""
+    share_of_time: Mapped[float] = mapped_column(Float)
+    payload: Mapped[str] = mapped_column(Text)
+    """What the one who enqueued it needs again; opaque here."""
+    queued_at: Mapped[float] = mapped_column(Float)
+    holder: Mapped[str | None] = mapped_column(String(200))
+    held_until: Mapped[float | None] = mapped_column(Float)
+    finished_at: Mapped[float | None] = mapped_column(Float)
+    verdict: Mapped[str | None] = mapped_column(String(64))
+    result: Mapped[str | None] = mapped_column(Text)
+
+
+class SearchRow(Table):
+    """The search of a goal; there is one for each goal key."""
+
+    __tablename__ = "searches"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    goal_key: Mapped[str] = mapped_column(String(200), unique=True)
+    operator: Mapped[str] = mapped_column(String(64))
+    hardware: Mapped[str] = mapped_column(String(64))
+    operator_digest: Mapped[str] = mapped_column(Key)
+    opened_at: Mapped[float] = mapped_column(Float)
+    finished_at: Mapped[float | None] = mapped_column(Float)
+    result: Mapped[str | None] = mapped_column(Text)
+
+
+class CandidateRow(Table):
+    """A candidate's code, plan and choice, once however often it is tried."""
+
+    __tablename__ = "candidates"
+
+    id: Mapped[str] = mapped_column(Key, primary_key=True)
+    body: Mapped[str] = mapped_column(Text)
+
+
+class EvaluationRow(Table):
+    """One trial's result, never computed twice under the same key."""
+
+    __tablename__ = "evaluations"
+    __table_args__ = (Index(None, "operator_digest", "hardware"),)
+
+    key: Mapped[str] = mapped_column(Key, primary_key=True)
+    candidate_id: Mapped[str] = mapped_column(ForeignKey("candidates.id"), index=True)
+    operator_digest: Mapped[str] = mapped_column(Key)
+    hardware: Mapped[str] = mapped_column(String(64))
+    outcome: Mapped[str] = mapped_column(String(16))
+    body: Mapped[str] = mapped_column(Text)
+    recorded_at: Mapped[float] = mapped_column(Float)
+
+
+class TrialRow(Table):
+    """Which evaluation was the how-manieth of which search."""
+
+    __tablename__ = "trials"
+    __table_args__ = (UniqueConstraint("search_id", "evaluation_key"),)
+
+    search_id: Mapped[int] = mapped_column(ForeignKey("searches.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    evaluation_key: Mapped[str] = mapped_column(ForeignKey("evaluations.key"), index=True)
+    parent: Mapped[str | None] = mapped_column(Key)
+    origin: Mapped[str] = mapped_column(String(64))
+    note: Mapped[str] = mapped_column(Text)
+    """Parent, origin and note as in this search; another one may reach the candidate otherwise."""
+    fitness: Mapped[float] = mapped_column(Float)
+    spent_s: Mapped[float] = mapped_column(Float)
+    """Seconds of this search's budget; 0 where the evaluation was found, not run."""
+
+
+class ConfirmationRow(Table):
+    """A confirming run of a search: evidence, or the outcome by which it failed."""
+
+    __tablename__ = "confirmations"
+
+    search_id: Mapped[int] = mapped_column(ForeignKey("searches.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    candidate_id: Mapped[str] = mapped_column(ForeignKey("candidates.id"), index=True)
+    alpha: Mapped[float] = mapped_column(Float)
+    evidence: Mapped[str | None] = mapped_column(Text)
+    outcome: Mapped[str | None] = mapped_column(Text)
+    spent_s: Mapped[float] = mapped_column(Float)
+    recorded_at: Mapped[float] = mapped_column(Float)
+
+
+class LeaseRow(Table):
+    """Who alone may act in a role, and until when."""
+
+    __tablename__ = "leases"
+
+    name: Mapped[str] = mapped_column(String(200), primary_key=True)
+    holder: Mapped[str] = mapped_column(String(200))
+    until: Mapped[float] = mapped_column(Float)
+
+
+class MarkRow(Table):
+    """A remembered value, such as the last revision that was planned."""
+
+    __tablename__ = "marks"
+
+    key: Mapped[str] = mapped_column(String(200), primary_key=True)
+    value: Mapped[str] = mapped_column(Text)
