@@ -42,13 +42,24 @@ class SumAxis(Record):
     """For an output's axis: the axis whose size it can't exceed, so that buffers can be made."""
 
 
+class OneMoreAxis(Record):
+    """The size of an offsets input: one more than the segments that it bounds."""
+
+    one_more_than: Identifier
+
+
 def _axis_kind(value: Any) -> str:  # noqa: ANN401 - pydantic hands over raw input
-    has = "sum_of" in value if isinstance(value, dict) else isinstance(value, SumAxis)
-    return "sum" if has else "range"
+    if isinstance(value, SumAxis) or (isinstance(value, dict) and "sum_of" in value):
+        return "sum"
+    if isinstance(value, OneMoreAxis) or (isinstance(value, dict) and "one_more_than" in value):
+        return "one_more"
+    return "range"
 
 
 Axis = Annotated[
-    Annotated[RangeAxis, Tag("range")] | Annotated[SumAxis, Tag("sum")],
+    Annotated[RangeAxis, Tag("range")]
+    | Annotated[SumAxis, Tag("sum")]
+    | Annotated[OneMoreAxis, Tag("one_more")],
     Discriminator(_axis_kind),
 ]
 
@@ -197,3 +208,11 @@ class OperatorSpec(Record):
     def workloads_on(self, target: TargetName) -> tuple[Workload, ...]:
         """Return the public workloads that are measured on this kind of device."""
         return tuple(w for w in self.workloads if not w.targets or target in w.targets)
+
+    def has_member_sizes(self, axis: str) -> bool:
+        """Return whether the axis has one size for each member of a list of tensors."""
+        kind = self.axes[axis]
+        if not isinstance(kind, SumAxis):
+            return False
+        source = self.inputs.get(kind.sum_of) or self.outputs[kind.sum_of]
+        return source.list_over is not None

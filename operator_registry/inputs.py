@@ -1,0 +1,246 @@
+"""Inputs of an operator for a workload, drawn from a seed; needs torch."""
+
+import linecache
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import torch
+from torch import Tensor
+
+from operator_registry.registry import Operator
+from operator_registry.spec import (
+    IdsFrom,
+    InputSpec,
+    Lengths,
+    Made,
+    Normal,
+    Offsets,
+    OneMoreAxis,
+    OperatorSpec,
+    Permutation,
+    RangeAxis,
+    Scalar,
+    SortedUniqueIds,
+    SumAxis,
+    Uniform,
+    Workload,
+)
+
+Size = int | tuple[int, ...]
+"""One size, or one for each member of a list of tensors."""
+Value = Tensor | list[Tensor]
+
+
+def load_reference(operator: Operator) -> ModuleType:
+    """Return the reference's module. This runs foreign code: only in a process to be killed."""
+    name = f"kernelevolve_reference_{operator.name}_{operator.digest[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    file = f"<{operator.name}/reference.py>"
+    module = ModuleType(name)
+    module.__file__ = file
+    # Tracebacks and torch.compile look the lines up here, and the module by its name.
+    linecache.cache[file] = (len(operator.source), None, operator.source.splitlines(True), file)
+    sys.modules[name] = module
+    try:
+        exec(compile(operator.source, file, "exec"), module.__dict__)  # noqa: S102
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def make_inputs(  # noqa: PLR0913 - all that a draw depends on
+    operator: Operator,
+    workload: Workload,
+    *,
+    seed: int,
+    scale: float = 1.0,
+    device: str | torch.device = "cpu",
+    module: ModuleType | None = None,
+) -> tuple[Value, ...]:
+    """Return the inputs in the order of the spec, the same ones for the same seed and device.
+
+    Args:
+        operator: The operator.
+        workload: Sizes and dtypes.
+        seed: Decides all values.
+        scale: A factor on the values of floating inputs.
+        device: Where the inputs are made.
+        module: The reference's module, for values of the kind ``made``; loaded if absent.
+    """
+    generator = torch.Generator(device=device).manual_seed(seed)
+    draw = _Draw(operator, workload, generator, scale, module)
+    return tuple(draw.value(name) for name in operator.spec.inputs)
+
+
+def resolve_sizes(
+    spec: OperatorSpec, inputs: Sequence[Value], attributes: Mapping[str, Scalar] | None = None
+) -> dict[str, Size]:
+    """Return the size of each axis that the inputs show, by their shapes.
+
+    Raises:
+        ValueError: An input has another rank, length or kind than the spec says.
+    """
+    if len(inputs) != len(spec.inputs):
+        msg = f"{spec.name} takes {len(spec.inputs)} inputs ({', '.join(spec.inputs)}), got {len(inputs)}"
+        raise ValueError(msg)
+    sizes: dict[str, Size] = {}
+    for (name, tensor), value in zip(spec.inputs.items(), inputs, strict=True):
+        if tensor.list_over is None:
+            if not isinstance(value, Tensor):
+                msg = f"{spec.name}: {name} must be a tensor, got {type(value).__name__}"
+                raise ValueError(msg)
+            _bind(sizes, name, tensor.shape, value.shape)
+            continue
+        if isinstance(value, Tensor) or not all(isinstance(member, Tensor) for member in value):
+            msg = f"{spec.name}: {name} must be a list of tensors over {tensor.list_over}"
+            raise ValueError(msg)
+        _bind(sizes, name, (tensor.list_over,), (len(value),))
+        _bind_members(spec, sizes, name, value)
+    return sizes
+
+
+def _bind(sizes: dict[str, Size], name: str, axes: Sequence[str], shape: Sequence[int]) -> None:
+    if len(axes) != len(shape):
+        msg = f"{name} has the shape {tuple(shape)}, wanted [{', '.join(axes)}]"
+        raise ValueError(msg)
+    for axis, size in zip(axes, shape, strict=True):
+        if sizes.setdefault(axis, size) != size:
+            msg = f"{name} has {size} along {axis}, which is {sizes[axis]} elsewhere"
+            raise ValueError(msg)
+
+
+def _bind_members(
+    spec: OperatorSpec, sizes: dict[str, Size], name: str, members: Sequence[Tensor]
+) -> None:
+    axes = spec.inputs[name].shape
+    gathered: dict[str, list[int]] = {axis: [] for axis in axes if spec.has_member_sizes(axis)}
+    for member in members:
+        single: dict[str, Size] = {k: v for k, v in sizes.items() if k not in gathered}
+        _bind(single, name, axes, member.shape)
+        for axis, size in zip(axes, member.shape, strict=True):
+            if axis in gathered:
+                gathered[axis].append(size)
+            else:
+                sizes[axis] = size
+    for axis, each in gathered.items():
+        if sizes.setdefault(axis, tuple(each)) != tuple(each):
+            msg = f"{name} has {tuple(each)} along {axis}, which is {sizes[axis]} elsewhere"
+            raise ValueError(msg)
+
+
+@dataclass
+class _Draw:
+    """One draw of all inputs; an input that others are made from is made first."""
+
+    operator: Operator
+    workload: Workload
+    generator: torch.Generator
+    scale: float
+    module: ModuleType | None
+    made: dict[str, Value] = field(default_factory=dict)
+
+    def value(self, name: str) -> Value:
+        if name not in self.made:
+            tensor = self.operator.spec.inputs[name]
+            if tensor.list_over is None:
+                self.made[name] = self._tensor(tensor, 0)
+            else:
+                members = self._size(tensor.list_over, 0)
+                self.made[name] = [self._tensor(tensor, member) for member in range(members)]
+        return self.made[name]
+
+    def _member(self, name: str, member: int) -> Tensor:
+        value = self.value(name)
+        return value if isinstance(value, Tensor) else value[member]
+
+    def _size(self, axis: str, member: int) -> int:
+        match self.operator.spec.axes[axis]:
+            case RangeAxis():
+                return self.workload.sizes[axis]
+            case OneMoreAxis(one_more_than=other):
+                return self._size(other, member) + 1
+            case SumAxis(sum_of=name):
+                return int(self._member(name, member).sum())
+
+    def _tensor(self, tensor: InputSpec, member: int) -> Tensor:
+        shape = tuple(self._size(axis, member) for axis in tensor.shape)
+        dtype: torch.dtype = getattr(torch, self.workload.dtypes.get(tensor.dtype, tensor.dtype))
+        value = self._values(tensor, shape, dtype, member)
+        if self.scale != 1.0 and value.is_floating_point():
+            value = value * self.scale
+        return value.to(dtype)
+
+    def _values(
+        self, tensor: InputSpec, shape: tuple[int, ...], dtype: torch.dtype, member: int
+    ) -> Tensor:
+        match tensor.values:
+            case Normal(mean=mean, std=std):
+                return self._normal(shape, dtype) * std + mean
+            case Uniform(low=low, high=high):
+                return self._uniform(shape, dtype, low, high)
+            case Lengths(low=low, high=high):
+                return self._integers(low, high + 1, shape)
+            case SortedUniqueIds(below=below):
+                drawn = self._integers(0, below - shape[0] + 1, shape)
+                return drawn.sort().values + torch.arange(shape[0], device=drawn.device)
+            case Permutation():
+                return torch.randperm(
+                    shape[0], generator=self.generator, device=self.generator.device
+                )
+            case Offsets(of=name):
+                lengths = self._member(name, member)
+                return torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
+            case IdsFrom(table=name, hit_share=hit_share):
+                return self._ids(self._member(name, member), shape, hit_share)
+            case Made(function=name):
+                return self._made_by(name, dtype)
+
+    def _normal(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        wide = torch.float64 if dtype == torch.float64 else torch.float32
+        device = self.generator.device
+        return torch.randn(shape, generator=self.generator, dtype=wide, device=device)
+
+    def _uniform(
+        self, shape: tuple[int, ...], dtype: torch.dtype, low: float, high: float
+    ) -> Tensor:
+        if dtype == torch.bool:
+            return self._integers(0, 2, shape)
+        if not dtype.is_floating_point:
+            return self._integers(round(low), max(round(high), round(low) + 1), shape)
+        wide = torch.float64 if dtype == torch.float64 else torch.float32
+        device = self.generator.device
+        unit = torch.rand(shape, generator=self.generator, dtype=wide, device=device)
+        return unit * (high - low) + low
+
+    def _integers(self, low: int, high: int, shape: tuple[int, ...]) -> Tensor:
+        device = self.generator.device
+        return torch.randint(low, high, shape, generator=self.generator, device=device)
+
+    def _ids(self, table: Tensor, shape: tuple[int, ...], hit_share: float) -> Tensor:
+        """Return ids of which a share is in the table; the others lie among or above its ids."""
+        if table.numel() == 0:
+            return self._integers(0, 1000, shape)
+        ordered = table.flatten().sort().values
+        above = int(ordered[-1]) + 1
+        others = self._integers(min(int(ordered[0]), 0), above + 1, shape)
+        place = torch.searchsorted(ordered, others).clamp(max=ordered.numel() - 1)
+        others = torch.where(ordered[place] == others, above, others)
+        hits = ordered[self._integers(0, ordered.numel(), shape)]
+        device = self.generator.device
+        hit = torch.rand(shape, generator=self.generator, device=device) < hit_share
+        return torch.where(hit, hits, others)
+
+    def _made_by(self, name: str, dtype: torch.dtype) -> Tensor:
+        if self.module is None:
+            self.module = load_reference(self.operator)
+        sizes = {
+            axis: self.workload.sizes[axis]
+            for axis in self.operator.spec.axes
+            if axis in self.workload.sizes
+        }
+        value: Tensor = getattr(self.module, name)(self.generator, sizes, dtype)
+        return value.to(self.generator.device)
