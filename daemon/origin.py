@@ -1,0 +1,96 @@
+"""An origin in git's words: names that may be handed to git, heads, signatures, errors.
+
+WorkspaceError
+├── OriginUnavailableError   the origin can't be reached now: try again later
+├── BranchMovedError         somebody else pushed to the branch: it is not overwritten
+└── UnknownRevisionError     no such revision, repository or branch
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+URL = re.compile(r"^(/|\./|\.\./|~/|file:///|https?://|ssh://|git@)[^\x00-\x20\x7f]*$")
+BRANCH = re.compile(r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")
+REVISION = re.compile(r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/~^@{}-]*$")
+SHA = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
+
+
+class WorkspaceError(Exception):
+    """The root of what the workspace raises."""
+
+
+class OriginUnavailableError(WorkspaceError):
+    """The origin can't be reached now."""
+
+    def __init__(self, origin: str, reason: str) -> None:
+        super().__init__(f"{origin} can't be reached: {reason}")
+        self.origin = origin
+
+
+class BranchMovedError(WorkspaceError):
+    """The branch is not where it was when we looked: nothing was pushed."""
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(f"somebody else pushed to {branch}: it is left as it is")
+        self.branch = branch
+
+
+class UnknownRevisionError(WorkspaceError):
+    """There is no such revision, branch or repository."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """What an origin's branches point at."""
+
+    default: str
+    """The origin's own default branch; empty where the repository is empty."""
+    branches: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Who makes a commit, and when (ISO 8601)."""
+
+    name: str
+    email: str
+    at: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the variables by which git is told."""
+        own = {"NAME": self.name, "EMAIL": self.email, "DATE": self.at}
+        return {f"GIT_{who}_{key}": v for who in ("AUTHOR", "COMMITTER") for key, v in own.items()}
+
+
+def require(pattern: re.Pattern[str], text: str) -> None:
+    """Refuse a text that is not plainly a URL, a branch or a revision.
+
+    Raises:
+        UnknownRevisionError: It is not.
+    """
+    # GitPython's own guards have been got round more than once, so that no
+    # other text gets as far as its command line.
+    if not pattern.match(text) or text.endswith((".lock", ".", "\n")):
+        msg = f"{text!r} is no name that is handed to git"
+        raise UnknownRevisionError(msg)
+
+
+def read_heads(text: str) -> Heads:
+    """Return what ``git ls-remote --symref`` printed."""
+    default = ""
+    branches: dict[str, str] = {}
+    for line in text.splitlines():
+        value, _, name = line.partition("\t")
+        if value.startswith("ref: ") and name == "HEAD":
+            default = value.removeprefix("ref: refs/heads/")
+        elif name.startswith("refs/heads/"):
+            branches[name.removeprefix("refs/heads/")] = value
+    return Heads(default=default, branches=branches)
+
+
+def first_line(text: str) -> str:
+    """Return the first line that git said, for a message."""
+    lines = [line.strip() for line in text.replace("stderr:", "").strip(" '\n").splitlines()]
+    return next((line for line in lines if line), "git gave no reason")

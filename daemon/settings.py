@@ -1,0 +1,89 @@
+"""How this installation is set up. The one module that reads the environment."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+PREFIX = "KERNELEVOLVE_"
+LogFormat = Literal["auto", "json", "text"]
+
+
+class SettingsError(Exception):
+    """The environment holds a setting that can't be; the message names it and says what can."""
+
+
+class Settings(BaseModel):
+    """All settings. Each is read from ``KERNELEVOLVE_`` and its name in capitals."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    registry: str = ""
+    """The registry's git origin: a URL, or the path of a repository."""
+    folder: str = Field(default="", pattern=r"^([A-Za-z0-9_][A-Za-z0-9._-]*/?)*$")
+    """Where ``registry.yaml`` lies in that repository; empty for its root."""
+    base: str = ""
+    """The branch that pull requests go to; empty for the origin's own default."""
+    state: Path
+    """Everything that must outlive the process: database, clone, artefacts, kernels."""
+    store: str = ""
+    """URL of the database; empty for SQLite in the state folder."""
+    forge: Literal["local"] = "local"
+    interval_s: float = Field(default=60.0, ge=1)
+    """`serve` looks at the registry once in so many seconds."""
+    log: LogFormat = "auto"
+    """``auto``: colours on a terminal, JSON lines otherwise."""
+    author_name: str = Field(default="kernelevolve", min_length=1)
+    author_email: str = Field(default="kernelevolve@localhost", min_length=1)
+
+    @property
+    def store_url(self) -> str:
+        """Return the database's URL."""
+        return self.store or f"sqlite:///{self.state / 'store.sqlite'}"
+
+    @property
+    def forge_folder(self) -> Path:
+        """Return where the local forge keeps its records: beside the origin, if that is here."""
+        origin = Path(self.registry.removeprefix("file://"))
+        if self.registry and origin.is_dir():
+            return origin.resolve().with_name(f"{origin.resolve().name}.forge")
+        return self.state / "forge"
+
+    @classmethod
+    def load(cls, environment: Mapping[str, str] | None = None) -> Self:
+        """Return the settings that the environment holds.
+
+        Raises:
+            SettingsError: A setting is unknown, or its value can't be.
+        """
+        environment = os.environ if environment is None else environment
+        given = {
+            name.removeprefix(PREFIX).lower(): value
+            for name, value in environment.items()
+            if name.startswith(PREFIX) and value
+        }
+        given.setdefault("state", str(_default_state(environment)))
+        given["state"] = str(Path(given["state"]).expanduser().absolute())
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise SettingsError(_explain(error)) from error
+
+
+def _default_state(environment: Mapping[str, str]) -> Path:
+    home = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "kernelevolve"
+
+
+def _explain(error: ValidationError) -> str:
+    known = ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
+    lines = []
+    for fault in error.errors():
+        name = PREFIX + str(fault["loc"][0]).upper()
+        if fault["type"] == "extra_forbidden":
+            lines.append(f"{name}: no such setting; there are {known}")
+        else:
+            lines.append(f"{name}={fault['input']}: {fault['msg']}")
+    return "\n".join(lines)

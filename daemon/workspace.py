@@ -1,0 +1,327 @@
+"""The registry's repository: a bare clone, read without a checkout. The one door to git."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
+
+import git
+import psutil
+from git.exc import (
+    BadName,
+    BadObject,
+    GitCommandError,
+    GitCommandNotFound,
+    InvalidGitRepositoryError,
+    NoSuchPathError,
+)
+
+from daemon.origin import (
+    BRANCH,
+    REVISION,
+    SHA,
+    URL,
+    BranchMovedError,
+    Heads,
+    OriginUnavailableError,
+    Signature,
+    UnknownRevisionError,
+    WorkspaceError,
+    first_line,
+    read_heads,
+    require,
+)
+
+_PROCESSED = "refs/kernelevolve/processed"
+_NETWORK_TIMEOUT_S = 120
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "file:http:https:ssh",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_COUNT": "3",
+    # A hook of the user's own must not run on the bot's pushes.
+    "GIT_CONFIG_KEY_0": "core.hooksPath",
+    "GIT_CONFIG_VALUE_0": "/dev/null",
+    "GIT_CONFIG_KEY_1": "http.lowSpeedLimit",
+    "GIT_CONFIG_VALUE_1": "1000",
+    "GIT_CONFIG_KEY_2": "http.lowSpeedTime",
+    "GIT_CONFIG_VALUE_2": "30",
+}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A bare clone of an origin. Every method opens the repository and closes it again."""
+
+    origin: str
+    folder: Path
+
+    def find_heads(self) -> Heads:
+        """Return the origin's branches; one small exchange, nothing is fetched.
+
+        Raises:
+            OriginUnavailableError: No network, or no such repository.
+        """
+        with self._open() as repo, self._speaking():
+            text = repo.git.ls_remote(
+                "--symref", "--", self.origin, "HEAD", "refs/heads/*",
+                kill_after_timeout=_NETWORK_TIMEOUT_S,
+            )  # fmt: skip
+        return read_heads(str(text))
+
+    def fetch(self, branch: str) -> str:
+        """Bring a branch into the clone and return its head.
+
+        Raises:
+            OriginUnavailableError: No network, or no such branch.
+        """
+        require(BRANCH, branch)
+        with self._open() as repo, self._speaking():
+            repo.git.fetch(
+                "--no-tags", "--quiet", "--no-write-fetch-head", "--no-auto-gc", "--",
+                self.origin, f"+refs/heads/{branch}:refs/remotes/origin/{branch}",
+                kill_after_timeout=_NETWORK_TIMEOUT_S,
+            )  # fmt: skip
+            return str(repo.git.rev_parse("--verify", f"refs/remotes/origin/{branch}"))
+
+    def unlock(self) -> None:
+        """Remove the locks that a killed git left behind; none while a git works in the clone."""
+        if any(_works_in(process, self.folder) for process in psutil.process_iter()):
+            return
+        for lock in self.folder.rglob("*.lock"):
+            lock.unlink(missing_ok=True)
+
+    def holds(self, revision: str) -> bool:
+        """Return whether the clone holds a commit."""
+        with self._open() as repo:
+            return _holds(repo, revision)
+
+    def keep(self, revision: str) -> None:
+        """Hold on to a commit even after the origin's branch has been rewritten."""
+        require(SHA, revision)
+        with self._open() as repo:
+            repo.git.update_ref(_PROCESSED, revision)
+
+    def files(self, revision: str, folder: str = "", *, under: Sequence[str]) -> dict[str, bytes]:
+        """Return the files of a revision, by their path below `folder`.
+
+        Args:
+            revision: A commit that the clone holds.
+            folder: A folder of the repository; empty for its root.
+            under: Which entries of it to read: files or folders.
+
+        Raises:
+            UnknownRevisionError: The clone does not hold the commit.
+        """
+        with self._open() as repo:
+            return _read_tree(repo, revision, folder, under)
+
+    def tree(self, revision: str, path: str) -> str | None:
+        """Return the hash of what is at a path in a revision; None where there is nothing."""
+        with self._open() as repo:
+            item = _find_item(repo, revision, path)
+            return None if item is None else str(item.hexsha)
+
+    def commit(
+        self,
+        base: str | None,
+        path: str,
+        files: Mapping[str, bytes],
+        *,
+        message: str,
+        by: Signature,
+    ) -> str:
+        """Return a commit on top of `base` in which folder `path` holds just these files.
+
+        Equal arguments give the equal commit.
+
+        Args:
+            base: The parent; None for a commit without one.
+            path: The folder; empty for the whole repository.
+            files: Its new content, by path below it.
+            message: The commit's message.
+            by: Author and committer, and when.
+        """
+        with self._open() as repo:
+            tree = _write_tree(repo, base, path, files)
+            parents = ["-p", base] if base else []
+            return str(repo.git.commit_tree(tree, *parents, "-m", message, env=by.environment))
+
+    def push(self, branch: str, sha: str, *, expected: str | None) -> None:
+        """Make a branch of the origin point at a commit.
+
+        Args:
+            branch: Its name.
+            sha: The commit.
+            expected: Where the branch must be now; None where it must not be.
+
+        Raises:
+            BranchMovedError: The branch is elsewhere.
+            OriginUnavailableError: No network, or the origin refuses.
+        """
+        require(BRANCH, branch)
+        require(SHA, sha)
+        lease = f"--force-with-lease=refs/heads/{branch}:{expected or ''}"
+        with self._open() as repo, self._speaking(branch):
+            repo.git.push(
+                lease, "--porcelain", "--no-verify", "--",
+                self.origin, f"{sha}:refs/heads/{branch}",
+                kill_after_timeout=_NETWORK_TIMEOUT_S,
+            )  # fmt: skip
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether `new` holds all that `old` does; False where a commit is unknown here."""
+        with self._open() as repo:
+            if not (_holds(repo, old) and _holds(repo, new)):
+                return False
+            status, _, _ = repo.git.merge_base(
+                "--is-ancestor", old, new, with_extended_output=True, with_exceptions=False
+            )
+            return bool(status == 0)
+
+    @contextmanager
+    def _open(self) -> Iterator[git.Repo]:
+        require(URL, self.origin)
+        if not self.folder.exists():
+            _make_bare(self.folder)
+        with git.Repo(self.folder) as repo:
+            repo.git.update_environment(**_ENVIRONMENT)
+            yield repo
+
+    @contextmanager
+    def _speaking(self, branch: str | None = None) -> Iterator[None]:
+        try:
+            yield
+        except GitCommandError as error:
+            said = f"{error.stderr} {error.stdout}"
+            if branch is not None and ("stale info" in said or "[rejected]" in said):
+                raise BranchMovedError(branch) from error
+            raise OriginUnavailableError(self.origin, first_line(error.stderr)) from error
+        except GitCommandNotFound as error:
+            raise WorkspaceError(_NO_GIT) from error
+
+
+_NO_GIT = "git is not on the PATH; install it, for example with: apt-get install git"
+
+
+def read_revision(folder: Path, revision: str, *, under: Sequence[str]) -> dict[str, bytes] | None:
+    """Return the files below a folder of somebody's checkout, as they were at a revision.
+
+    None comes back where the folder is in no repository.
+
+    Raises:
+        UnknownRevisionError: The repository has no such revision.
+    """
+    require(REVISION, revision)
+    try:
+        with git.Repo(folder, search_parent_directories=True) as repo:
+            top = Path(repo.working_tree_dir or folder).resolve()
+            inside = folder.resolve().relative_to(top).as_posix()
+            return _read_tree(repo, revision, "" if inside == "." else inside, under)
+    except (InvalidGitRepositoryError, NoSuchPathError):
+        return None
+
+
+def find_revision(folder: Path) -> str | None:
+    """Return the commit that a folder's repository is at, with ``+`` where files differ from it."""
+    try:
+        with git.Repo(folder, search_parent_directories=True) as repo:
+            return repo.head.commit.hexsha + ("+" if repo.is_dirty() else "")
+    except (InvalidGitRepositoryError, NoSuchPathError, ValueError):
+        return None
+
+
+def make_origin(folder: Path) -> None:
+    """Make an empty bare repository whose default branch is ``main``."""
+    _make_bare(folder)
+
+
+def _make_bare(folder: Path) -> None:
+    # Made beside its place and moved there, so that a kill can't leave half a repository.
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=".making-") as scratch:
+        made = Path(scratch) / folder.name
+        git.Repo.init(made, bare=True, initial_branch="main").close()
+        made.rename(folder)
+
+
+def _works_in(process: psutil.Process, folder: Path) -> bool:
+    try:
+        return process.name().startswith("git") and Path(process.cwd()) == folder.resolve()
+    except (psutil.Error, OSError):
+        return False
+
+
+def _holds(repo: git.Repo, revision: str) -> bool:
+    require(SHA, revision)
+    status, _, _ = repo.git.cat_file(
+        "-e", f"{revision}^{{commit}}", with_extended_output=True, with_exceptions=False
+    )
+    return bool(status == 0)
+
+
+def _find_item(repo: git.Repo, revision: str, path: str) -> Any:  # noqa: ANN401 - git's objects
+    require(REVISION, revision)
+    try:
+        tree = repo.commit(revision).tree
+    except (ValueError, BadName, BadObject, IndexError) as error:
+        msg = f"there is no revision {revision} in {repo.git_dir}"
+        raise UnknownRevisionError(msg) from error
+    try:
+        return tree / path if path else tree
+    except KeyError:
+        return None
+
+
+def _read_tree(
+    repo: git.Repo, revision: str, folder: str, under: Sequence[str]
+) -> dict[str, bytes]:
+    top = _find_item(repo, revision, folder)
+    files: dict[str, bytes] = {}
+    if top is None or top.type != "tree":
+        return files
+    for item in top.traverse(
+        predicate=lambda item, _: item.type == "blob", prune=_pruner(top, under)
+    ):
+        if item.mode != git.Blob.link_mode:
+            inside = PurePosixPath(item.path).relative_to(top.path or ".").as_posix()
+            files[inside] = item.data_stream.read()
+    return files
+
+
+def _pruner(top: Any, under: Sequence[str]) -> Callable[[Any, int], bool]:  # noqa: ANN401
+    wanted = frozenset(under)
+
+    def prune(item: Any, depth: int) -> bool:  # noqa: ANN401 - git's objects
+        return depth == 1 and item.name not in wanted
+
+    return prune
+
+
+def _write_tree(repo: git.Repo, base: str | None, path: str, files: Mapping[str, bytes]) -> str:
+    lines = []
+    if base is not None:
+        require(SHA, base)
+        listed = repo.git.ls_tree(
+            "-r", "-z", "--name-only", base, "--", f"{path}/" if path else "."
+        )
+        lines += [f"0 {'0' * 40}\t{old}" for old in listed.split("\0") if old]
+    for name, content in sorted(files.items()):
+        with _file_of(content) as stdin:
+            blob = repo.git.hash_object("-w", "--stdin", istream=stdin)
+        lines.append(f"100644 {blob}\t{path}/{name}" if path else f"100644 {blob}\t{name}")
+    listing = "".join(f"{line}\0" for line in lines).encode()
+    with TemporaryDirectory(dir=repo.git_dir) as scratch, _file_of(listing) as stdin:
+        index = {"GIT_INDEX_FILE": f"{scratch}/index"}
+        repo.git.read_tree(base or "--empty", env=index)
+        repo.git.update_index("-z", "--index-info", env=index, istream=stdin)
+        return str(repo.git.write_tree(env=index))
+
+
+@contextmanager
+def _file_of(content: bytes) -> Iterator[IO[bytes]]:
+    with TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        yield file
