@@ -4,6 +4,8 @@ OptimizerError
 ├── ProposalError        the source of ideas is away, or its reply is no kernel
 ├── CaptureError         the reference can't be turned into a graph; says why
 ├── BuildError           (targets.target) the compiler refused the code; becomes `Failed`
+├── PlanError            a launch plan can't be run as it is written; becomes `Failed`
+├── CallError            the caller's tensors are not what the operator takes
 ├── StoreError           the database is away, or is of another schema version
 ├── KernelFolderError    a published kernel's folder is damaged or of another version
 └── RunnerError          the machine failed, so nothing is known of the candidate
@@ -21,6 +23,14 @@ class ProposalError(OptimizerError):
 
 class CaptureError(OptimizerError):
     """The reference can't be turned into a graph."""
+
+
+class PlanError(OptimizerError):
+    """A launch plan can't be run as it is written."""
+
+
+class CallError(OptimizerError, ValueError):
+    """The caller's tensors or attributes are not what the operator takes."""
 
 
 class StoreError(OptimizerError):

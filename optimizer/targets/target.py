@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from operator_registry.record import Record, digest
 from optimizer.errors import OptimizerError
 
-Launcher = Callable[[tuple[int, ...], Sequence[Any]], None]
-"""``launcher(grid, arguments)``: tensors, lists of tensors, ints and floats, in order."""
+Launcher = Callable[[tuple[int, ...], Sequence[int | float]], None]
+"""``launcher(grid, arguments)``: addresses and numbers, in order, on the current stream."""
+Constant = int | float | bool | str
 
 
 class BuildError(OptimizerError):
@@ -18,15 +19,16 @@ class BuildError(OptimizerError):
 class Instance(Record):
     """A kernel with all that its compiled form depends on.
 
-    Argument types: ``*fp32 *fp16 *bf16 *fp64 *i64 *i32 *i16 *i8 *u8 *i1`` for tensors, ``**T`` for
-    a table of addresses of tensors of type T, ``i32 i64 fp32`` for scalars (``fp64`` in C++).
+    Argument types: ``*fp32 *fp16 *bf16 *fp64 *i64 *i32 *i16 *i8 *u8 *i1`` for tensors; for a table
+    of addresses of tensors of type T ``*i64`` in Triton, which casts what it loads, and ``**T`` in
+    C++; ``i32 i64 fp32`` for scalars (in C++ ``i64 fp64``). A constant that is a string is a dtype.
     """
 
     kernel: str
     types: tuple[str, ...]
     divisible: tuple[bool, ...] = ()
-    """Which arguments (addresses, sizes) are multiples of 16; all false in C++."""
-    constants: tuple[tuple[str, int | float | bool | str], ...] = ()
+    """Which arguments (addresses, sizes) are multiples of 16; empty in C++."""
+    constants: tuple[tuple[str, Constant], ...] = ()
     warps: int = 4
     stages: int = 1
 
