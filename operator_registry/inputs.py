@@ -42,7 +42,8 @@ def load_reference(operator: Operator) -> ModuleType:
     module = ModuleType(name)
     module.__file__ = file
     # Tracebacks and torch.compile look the lines up here, and the module by its name.
-    linecache.cache[file] = (len(operator.source), None, operator.source.splitlines(True), file)
+    lines = operator.source.splitlines(keepends=True)
+    linecache.cache[file] = (len(operator.source), None, lines, file)
     sys.modules[name] = module
     try:
         exec(compile(operator.source, file, "exec"), module.__dict__)  # noqa: S102
@@ -85,7 +86,8 @@ def resolve_sizes(
         ValueError: An input has another rank, length or kind than the spec says.
     """
     if len(inputs) != len(spec.inputs):
-        msg = f"{spec.name} takes {len(spec.inputs)} inputs ({', '.join(spec.inputs)}), got {len(inputs)}"
+        wanted = f"{len(spec.inputs)} inputs ({', '.join(spec.inputs)})"
+        msg = f"{spec.name} takes {wanted}, got {len(inputs)}"
         raise ValueError(msg)
     sizes: dict[str, Size] = {}
     for (name, tensor), value in zip(spec.inputs.items(), inputs, strict=True):
@@ -174,7 +176,7 @@ class _Draw:
             value = value * self.scale
         return value.to(dtype)
 
-    def _values(
+    def _values(  # noqa: PLR0911 - one case for each kind of values
         self, tensor: InputSpec, shape: tuple[int, ...], dtype: torch.dtype, member: int
     ) -> Tensor:
         match tensor.values:

@@ -13,7 +13,7 @@ from operator_registry.fault import Fault, RegistryError
 from operator_registry.hardware import HardwareSpec
 from operator_registry.model import ModelSpec
 from operator_registry.record import Record, Slug, canonical_json, digest
-from operator_registry.source import SourceError, syntax_digest
+from operator_registry.source import syntax_digest
 from operator_registry.spec import OperatorSpec
 
 CATALOG = Path(__file__).parent / "catalog"
@@ -38,7 +38,9 @@ class Operator(Record):
     def digest(self) -> str:
         """Return a hash of what is computed; prose, comments and owners do not change it."""
         spec = self.spec.model_copy(update={"summary": "", "owners": ()})
-        return digest(canonical_json(spec), syntax_digest(self.source))
+        # Canonical JSON sorts its keys, but the order of tensors is that of the arguments.
+        order = f"{','.join(spec.inputs)} -> {','.join(spec.outputs)}"
+        return digest(canonical_json(spec), order, syntax_digest(self.source))
 
 
 class RegistryConfig(Record):

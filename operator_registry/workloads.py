@@ -14,6 +14,7 @@ from operator_registry.spec import (
     Scalar,
     SumAxis,
     TargetName,
+    Uniform,
     Workload,
 )
 
@@ -85,9 +86,10 @@ def _greatest_element(tensor: InputSpec) -> int:
     match tensor.values:
         case Lengths(high=high):
             return high
-        case values:
-            high = getattr(values, "high", 1.0)
+        case Uniform(high=high):
             return max(1, math.ceil(high))
+        case _:
+            return 1
 
 
 def _ends(spec: OperatorSpec) -> Iterator[tuple[str, str]]:
