@@ -1,9 +1,20 @@
 """Values with good defaults, for tests."""
 
+from hashlib import sha256
+
 from knowledge.evaluation import Environment, Evaluation
 from knowledge.evidence import Evidence, Interval, NullRun, PeerRow, WorkloadEvidence
 from knowledge.outcome import Outcome, Passed, PeerTime, WorkloadTime
 from operator_registry.hardware import CompileTarget, HardwareSpec, Limits
+from operator_registry.registry import Operator
+from operator_registry.spec import (
+    AttributeSpec,
+    InputSpec,
+    OperatorSpec,
+    RangeAxis,
+    TensorSpec,
+    Workload,
+)
 from optimizer.candidate import Candidate
 from optimizer.plan import Launch, Plan
 
@@ -18,12 +29,35 @@ HARDWARE = HardwareSpec(
     languages=("cpp",),
     limits=Limits(dram_bandwidth_gb_s=20, dram_gb=8, last_level_cache_mb=8),
 )
+OPERATOR = Operator(
+    spec=OperatorSpec(
+        name="scale",
+        summary="y = factor * x",
+        axes={"rows": RangeAxis(max=4096)},
+        dtypes={"T": ("float32",)},
+        inputs={"x": InputSpec(shape=("rows",), dtype="T")},
+        attributes={"factor": AttributeSpec(value=2.0)},
+        outputs={"y": TensorSpec(shape=("rows",), dtype="T")},
+        reference="scale",
+        workloads=(
+            Workload(name="w0", sizes={"rows": 64}, dtypes={"T": "float32"}),
+            Workload(name="w1", sizes={"rows": 1024}, dtypes={"T": "float32"}),
+        ),
+    ),
+    source="def scale(x, factor):\n    return x * factor\n",
+)
+SCALE = """\
+extern "C" void KERNEL(scale)(const T* x, T* y, int64_t rows, double factor) {
+    for (int64_t i = 0; i < rows; ++i) y[i] = x[i] * static_cast<T>(factor);
+}
+"""
 
 
 def make_candidate(name: str = "one", *, parent: str | None = None, **chosen: int) -> Candidate:
+    arguments = ("x", "y", "rows", "factor")
     return Candidate(
-        code=f"// {name}\n",
-        plan=Plan(language="cpp", steps=(Launch(kernel="scale", arguments=("x", "y", "rows")),)),
+        code=f"// {name}\n{SCALE}",
+        plan=Plan(language="cpp", steps=(Launch(kernel="scale", arguments=arguments),)),
         chosen=chosen,
         parent=parent,
         origin="test",
@@ -43,7 +77,7 @@ def make_passed(*times_ms: float, peer_ms: float = 1.0) -> Passed:
 
 
 def make_evaluation(
-    candidate: Candidate, outcome: Outcome | None = None, *, operator_digest: str = "0" * 64
+    candidate: Candidate, outcome: Outcome | None = None, *, operator_digest: str = OPERATOR.digest
 ) -> Evaluation:
     return Evaluation(
         candidate=candidate.id,
@@ -58,14 +92,17 @@ def make_evaluation(
 
 
 def make_evidence(
-    candidate: Candidate, *ratios: float, low: float | None = None, operator_digest: str = "0" * 64
+    candidate: Candidate,
+    *ratios: float,
+    low: float | None = None,
+    operator_digest: str = OPERATOR.digest,
 ) -> Evidence:
     """One workload for each ratio (one of 2.0 by default), with a tight interval around it."""
     workloads = tuple(
         WorkloadEvidence(
             workload=f"w{i}",
-            sizes={"rows": 64},
-            dtypes={},
+            sizes={"rows": 64 << 4 * i},
+            dtypes={"T": "float32"},
             weight=1,
             served_by=candidate.id,
             device_ms=1 / ratio,
@@ -95,7 +132,7 @@ def make_evidence(
         ratio=Interval(low=low or mean * 0.99, estimate=mean, high=mean * 1.01),
         versus_eager=mean,
         null=NullRun(pair_ratios=(1.0,) * 6, ratio=Interval(low=0.99, estimate=1.0, high=1.01)),
-        source_sha256="0" * 64,
+        source_sha256=sha256(candidate.code.encode()).hexdigest(),
         checked_sizes=21,
         seed=7,
         measured_at="2026-11-30T12:00:00Z",

@@ -12,11 +12,14 @@ from knowledge.outcome import Failed
 from optimizer.errors import StoreError
 from optimizer.store import Confirmation, QueuedGoal, Store, Trial
 from optimizer.store.tables import Table
-from tests.makers import make_candidate, make_evaluation, make_evidence, make_passed
+from tests.makers import OPERATOR, make_candidate, make_evaluation, make_evidence, make_passed
 
-DIGEST = "0" * 64
 GOAL = QueuedGoal(
-    key="scale@cpu", operator="scale", hardware="cpu", operator_digest=DIGEST, reasons=("added",)
+    key="scale@cpu",
+    operator="scale",
+    hardware="cpu",
+    operator_digest=OPERATOR.digest,
+    reasons=("added",),
 )
 
 
@@ -34,7 +37,7 @@ def store(url: str) -> Iterator[Store]:
 
 def open_search(store: Store, goal_key: str = "g") -> int:
     return store.open_search(
-        goal_key, operator="scale", hardware="cpu-x86-64-v3", operator_digest=DIGEST, now=0
+        goal_key, operator="scale", hardware="cpu-x86-64-v3", operator_digest=OPERATOR.digest, now=0
     )
 
 
