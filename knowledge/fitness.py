@@ -1,0 +1,79 @@
+"""What a trial's times are worth: the ratio to the best peer, by the figure that counts (pure)."""
+
+import math
+from collections.abc import Sequence
+
+from knowledge.evidence import Figure
+from knowledge.outcome import Outcome, Passed, PeerTime, WorkloadTime
+
+LAUNCH_BOUND = 2.0
+"""An operator is launch-bound where the best peer's call takes this many times its device time."""
+FLOOR = 0.98
+"""No public workload may fall below this share of the baseline; else the baseline serves it."""
+
+
+def find_best_peer(time: WorkloadTime, figure: Figure) -> PeerTime | None:
+    """Return the fastest peer on a workload; None where no peer was timed."""
+    return min(time.peers, key=lambda peer: _value(peer, figure), default=None)
+
+
+def pick_figure(times: Sequence[WorkloadTime]) -> Figure:
+    """Return the figure that counts: ``device_ms``, or ``call_ms`` for a launch-bound operator."""
+    best = [(t.weight, find_best_peer(t, "device_ms")) for t in times]
+    excess = [(w, peer.call_ms / peer.device_ms) for w, peer in best if peer is not None]
+    launch_bound = bool(excess) and _weighted_geomean(excess) > LAUNCH_BOUND
+    return "call_ms" if launch_bound else "device_ms"
+
+
+def ratios(times: Sequence[WorkloadTime], figure: Figure) -> dict[str, float]:
+    """Return best peer's time over the candidate's for each workload that has a peer."""
+    found = ((time, find_best_peer(time, figure)) for time in times)
+    return {
+        time.workload: _value(peer, figure) / _value(time, figure)
+        for time, peer in found
+        if peer is not None
+    }
+
+
+def fitness(outcome: Outcome, figure: Figure | None = None) -> float:
+    """Return the weighted geometric mean of best peer's time over the candidate's.
+
+    0 unless the candidate passed and was timed beside peers.
+
+    Args:
+        outcome: How the trial ended.
+        figure: The time that counts; picked from the peers' times when absent.
+    """
+    if not isinstance(outcome, Passed):
+        return 0.0
+    by_workload = ratios(outcome.times, figure or pick_figure(outcome.times))
+    weighted = [
+        (t.weight, by_workload[t.workload]) for t in outcome.times if t.workload in by_workload
+    ]
+    return _weighted_geomean(weighted) if weighted else 0.0
+
+
+def hand_back(
+    times: Sequence[WorkloadTime], figure: Figure | None = None, *, floor: float = FLOOR
+) -> dict[str, str]:
+    """Return the dispatch table to freeze before a confirming run: workload -> peer that serves it.
+
+    Named are the workloads on which the candidate reached less than `floor` of its best peer.
+    """
+    figure = figure or pick_figure(times)
+    by_workload = ratios(times, figure)
+    table = {}
+    for time in times:
+        peer = find_best_peer(time, figure)
+        if peer is not None and by_workload[time.workload] < floor:
+            table[time.workload] = peer.name
+    return table
+
+
+def _value(time: PeerTime | WorkloadTime, figure: Figure) -> float:
+    return time.device_ms if figure == "device_ms" else time.call_ms
+
+
+def _weighted_geomean(weighted: Sequence[tuple[float, float]]) -> float:
+    total = sum(weight for weight, _ in weighted)
+    return math.exp(sum(weight * math.log(value) for weight, value in weighted) / total)

@@ -1,0 +1,75 @@
+"""Intervals of time ratios over process pairs (pure)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, quantiles, stdev
+
+from scipy.special import stdtrit
+
+from knowledge.evidence import Interval
+
+LARGEST_RATIO = 1e9
+"""Stands for "no upper end": infinity has no place in JSON."""
+UNKNOWN = Interval(low=0.0, estimate=1.0, high=LARGEST_RATIO)
+
+
+def ratio_interval(ratios: Sequence[float], *, alpha: float) -> Interval:
+    """Return the geometric mean of the ratios, each end of its t-interval at one-sided `alpha`.
+
+    The ratios are one for each process pair: timings differ between processes far more than
+    within one, so that only pairs are independent. One pair proves nothing.
+    """
+    logs = [math.log(ratio) for ratio in ratios]
+    if not logs:
+        return UNKNOWN
+    centre = fmean(logs)
+    reach = _reach(logs, alpha)
+    return Interval(
+        low=_ratio(centre - reach, floor=0.0),
+        estimate=math.exp(centre),
+        high=_ratio(centre + reach),
+    )
+
+
+def combined_ratios(
+    by_workload: Mapping[str, Sequence[float]], weights: Mapping[str, float]
+) -> list[float]:
+    """Return for each pair the weighted geometric mean of its ratios over the workloads."""
+    total = sum(weights[name] for name in by_workload)
+    return [
+        math.exp(
+            sum(weights[n] * math.log(r) for n, r in zip(by_workload, pair, strict=True)) / total
+        )
+        for pair in zip(*by_workload.values(), strict=True)
+    ]
+
+
+def simultaneous(alpha: float, comparisons: int) -> float:
+    """Return the level of each of several intervals that must all hold at `alpha` (Bonferroni)."""
+    return alpha / max(1, comparisons)
+
+
+def relative_width(interval: Interval) -> float:
+    """Return the interval's length over its estimate."""
+    return (interval.high - interval.low) / interval.estimate
+
+
+def spread(samples: Sequence[float]) -> tuple[float, float]:
+    """Return the 10th and the 90th percentile."""
+    if len(samples) == 1:
+        return samples[0], samples[0]
+    cuts = quantiles(samples, n=10, method="inclusive")
+    return cuts[0], cuts[-1]
+
+
+def _reach(logs: Sequence[float], alpha: float) -> float:
+    pairs = len(logs)
+    if pairs == 1:
+        return math.inf
+    return -float(stdtrit(pairs - 1, alpha)) * stdev(logs) / math.sqrt(pairs)
+
+
+def _ratio(log: float, *, floor: float | None = None) -> float:
+    if floor is not None and log == -math.inf:
+        return floor
+    return math.exp(log) if log < math.log(LARGEST_RATIO) else LARGEST_RATIO
