@@ -1,9 +1,14 @@
 """Stand-ins that remember: for the world's sake, never for our own decisions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from daemon.forge import ForgeRefusedError, PullRequest, PullRequestDraft
+from knowledge.evaluation import Environment, Evaluation
+from knowledge.evidence import Evidence
+from knowledge.outcome import Outcome
+from optimizer.candidate import Candidate
+from tests.makers import ENVIRONMENT, make_evaluation, make_evidence, make_passed
 
 AT = "2026-11-30T12:00:00+00:00"
 
@@ -83,3 +88,46 @@ class FakeForge:
         if known.head not in self.branches and state == "open":
             state = "closed"
         return known.model_copy(update={"state": state, "head_sha": sha})
+
+
+@dataclass
+class FakeClock:
+    """Seconds that pass only when a test or a fake says so."""
+
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class FakeRunner:
+    """A device that says what it is told to say; a trial takes one second of the clock."""
+
+    try_one: Callable[[Candidate], Outcome] = lambda _: make_passed(0.5)
+    confirm_one: Callable[[Candidate], Evidence | Outcome] = make_evidence
+    clock: FakeClock = field(default_factory=FakeClock)
+    ran: list[str] = field(default_factory=list)
+    confirmed: list[tuple[str, float, Mapping[str, str]]] = field(default_factory=list)
+    """Candidate, level and dispatch of each confirming run."""
+
+    @property
+    def environment(self) -> Environment:
+        return ENVIRONMENT
+
+    def evaluate(self, candidates: Sequence[Candidate]) -> Sequence[Evaluation]:
+        self.clock.now_s += len(candidates)
+        self.ran += [candidate.id for candidate in candidates]
+        return [make_evaluation(c, self.try_one(c)) for c in candidates]
+
+    def confirm(
+        self,
+        candidate: Candidate,
+        *,
+        deadline_s: float,
+        alpha: float,
+        handed_back: Mapping[str, str],
+    ) -> Evidence | Outcome:
+        self.clock.now_s += 10
+        self.confirmed.append((candidate.id, alpha, handed_back))
+        return self.confirm_one(candidate)

@@ -1,0 +1,295 @@
+"""The optimise job: search, prove, write the kernel's folder. Killed anywhere, it can go on."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowledge.evidence import Better, Evidence, NotBetter, SearchSummary, Unclear, Verdict
+from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, TimedOut
+from operator_registry.record import Record
+from optimizer.candidate import Candidate
+from optimizer.errors import CaptureError, KernelFolderError
+from optimizer.job import Message, OptimizeRequest, OptimizeResult, PhaseEvent, TrialEvent
+from optimizer.kernel import Kernel, make_kernel, read_kernel
+from optimizer.kernel_page import write_kernel
+from optimizer.propose.proposer import Proposer, ScriptedProposer
+from optimizer.runners.runner import Runner
+from optimizer.search.budget import Budget
+from optimizer.search.proof import (
+    conclude,
+    find_evidence,
+    freeze_dispatch,
+    next_alpha,
+    pick_for_proof,
+    rank,
+)
+from optimizer.search.search import Clock, Place, Search
+from optimizer.store import Confirmation, Store, Trial
+from optimizer.store.engine import file_lock
+
+LEAST_CONFIRM_S = 20.0
+"""A confirming run gets at least so long, even where the search has overrun its share."""
+_CURVE_POINTS = 100
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What a job works with; a test brings its own."""
+
+    store: Store
+    runner: Runner
+    make_proposers: Callable[[], Sequence[Proposer]]
+    """Called once the job knows that it has to search; captures the reference."""
+    judge_version: str
+    clock: Clock
+    emit: Callable[[Record], None]
+    stopped: Callable[[], bool] = lambda: False
+
+
+def optimize(request: OptimizeRequest, workshop: Workshop) -> OptimizeResult:
+    """Return how the goal's search ended; what is finished already is told again.
+
+    Raises:
+        RunnerError: The machine failed.
+        StoreError: The database is away.
+        KernelFolderError: The kernel's folder can't be written.
+    """
+    search_id = workshop.store.open_search(
+        request.goal_key,
+        operator=request.operator.name,
+        hardware=request.hardware.name,
+        operator_digest=request.operator.digest,
+        now=workshop.clock.epoch_s(),
+    )
+    request.state_folder.mkdir(parents=True, exist_ok=True)
+    # A job whose daemon was killed may live for some seconds beside the one that follows it.
+    with file_lock(request.state_folder / f"search-{search_id}.lock"):
+        if finished := workshop.store.find_result(search_id):
+            return _recall(request, OptimizeResult.from_json(finished))
+        return _Job(request, workshop, search_id).run()
+
+
+@dataclass
+class _Job:
+    request: OptimizeRequest
+    workshop: Workshop
+    search_id: int
+
+    def __post_init__(self) -> None:
+        self._best = 0.0
+        self._budget = Budget(total_s=self.request.budget_s)
+        self._incumbent = _load_incumbent(self.request.incumbent_folder)
+        self._fault = ""
+
+    def run(self) -> OptimizeResult:
+        """Return the result, which is in the store before it is told."""
+        self._tell("capture")
+        proposers = self._make_proposers()
+        search = self._open(proposers)
+        self._tell("search", left_s=self._budget.search_left_s(search.spent_s))
+        search.run()
+        if self.workshop.stopped():
+            return self._result(search, "stopped", None)
+        verdict = self._find_standing(search.trials) or self._prove(search)
+        if self.workshop.stopped():
+            return self._result(search, "stopped", None)
+        result = self._result(search, "finished", verdict)
+        if result.kernel_folder is not None:
+            self._tell("write", detail=str(result.kernel_folder))
+            _write(self.request, result)
+        now = self.workshop.clock.epoch_s()
+        self.workshop.store.finish_search(self.search_id, result=result.to_json(), now=now)
+        return result
+
+    def _make_proposers(self) -> Sequence[Proposer]:
+        known = [v.candidate for v in self._incumbent.variants.values()] if self._incumbent else []
+        try:
+            return (ScriptedProposer(known), *self.workshop.make_proposers())
+        except CaptureError as error:
+            self._fault = str(error)
+            return (ScriptedProposer(known),)
+
+    def _open(self, proposers: Sequence[Proposer]) -> Search:
+        request = self.request
+        workshop = self.workshop
+        search = Search(
+            store=workshop.store,
+            place=Place(self.search_id, request.operator.digest, workshop.judge_version),
+            runner=workshop.runner,
+            proposers=proposers,
+            budget=self._budget,
+            clock=workshop.clock,
+            on_trial=self._tell_trial,
+            stopped=workshop.stopped,
+        )
+        self._best = max((trial.fitness for trial in search.trials), default=0.0)
+        return search
+
+    def _find_standing(self, trials: Sequence[Trial]) -> Verdict | None:
+        """Return NotBetter where the published kernel of this very operator is still as good."""
+        incumbent = self._incumbent
+        if incumbent is None or incumbent.operator.digest != self.request.operator.digest:
+            return None
+        names = {variant.candidate.id for variant in incumbent.variants.values()}
+        theirs = max((t.fitness for t in trials if t.candidate.id in names), default=0.0)
+        ours = max((t.fitness for t in rank(trials)), default=0.0)
+        if theirs > 0 and ours < theirs * self.request.minimum_gain:
+            reason = f"the published kernel stands: {theirs:.3f} beside {ours:.3f} of the best here"
+            return NotBetter(reason=reason)
+        return None
+
+    def _prove(self, search: Search) -> Verdict:
+        store = self.workshop.store
+        confirmations = list(store.confirmations(self.search_id))
+        while trial := pick_for_proof(search.trials, confirmations):
+            left_s = self._budget.left_s(search.spent_s)
+            if self.workshop.stopped() or (confirmations and left_s < LEAST_CONFIRM_S):
+                break
+            deadline_s = max(left_s, LEAST_CONFIRM_S)
+            self._tell("confirm", detail=trial.candidate.note, left_s=deadline_s)
+            done = self._confirm(search, trial, confirmations, deadline_s=deadline_s)
+            now = self.workshop.clock.epoch_s()
+            store.record_confirmation(self.search_id, trial.candidate, done, now=now)
+            confirmations.append(done)
+        if self._fault and not search.trials:
+            return Unclear(reason=f"no candidate could be made: {self._fault}")
+        return conclude(search.trials, confirmations)
+
+    def _confirm(
+        self,
+        search: Search,
+        trial: Trial,
+        before: Sequence[Confirmation],
+        *,
+        deadline_s: float,
+    ) -> Confirmation:
+        alpha = next_alpha(self.request.alpha, before)
+        began_s = search.spent_s
+        result = self.workshop.runner.confirm(
+            trial.candidate,
+            deadline_s=deadline_s,
+            alpha=alpha,
+            handed_back=freeze_dispatch(trial),
+        )
+        if isinstance(result, Evidence):
+            result = result.model_copy(update={"search": _summary(search, trial)})
+        return Confirmation(
+            number=len(before) + 1,
+            candidate=trial.candidate.id,
+            alpha=alpha,
+            result=result,
+            spent_s=search.spent_s - began_s,
+        )
+
+    def _result(self, search: Search, message: Message, verdict: Verdict | None) -> OptimizeResult:
+        trials = search.trials
+        evidence = find_evidence(self.workshop.store.confirmations(self.search_id))
+        proven = isinstance(verdict, Better)
+        outcomes = Counter(trial.evaluation.outcome.kind for trial in trials)
+        return OptimizeResult(
+            operator=self.request.operator.name,
+            hardware=self.request.hardware.name,
+            message=message,
+            verdict=verdict,
+            evidence=evidence,
+            candidate=_pick_candidate(trials, evidence),
+            kernel_folder=_folder(self.request) if proven else None,
+            best_fitness=max((trial.fitness for trial in trials), default=0.0),
+            trials=len(trials),
+            passed=outcomes["passed"],
+            outcomes=dict(outcomes),
+            seconds=search.spent_s,
+        )
+
+    def _tell(self, phase: str, *, detail: str = "", left_s: float | None = None) -> None:
+        told = {"phase": phase, "detail": detail, "seconds_left": left_s}
+        self.workshop.emit(PhaseEvent.model_validate(told))
+
+    def _tell_trial(self, trial: Trial, left_s: float) -> None:
+        self._best = max(self._best, trial.fitness)
+        self.workshop.emit(
+            TrialEvent(
+                number=trial.number,
+                candidate=trial.candidate.id,
+                origin=trial.candidate.origin,
+                note=trial.candidate.note,
+                outcome=trial.evaluation.outcome.kind,
+                detail=explain(trial.evaluation.outcome),
+                fitness=trial.fitness,
+                best=self._best,
+                reused=trial.spent_s == 0,
+                seconds_left=left_s,
+            )
+        )
+
+
+def explain(outcome: Outcome) -> str:
+    """Return in one line why a candidate did not pass; empty where it did."""
+    match outcome:
+        case Passed():
+            return ""
+        case Incorrect(reason=reason):
+            return reason
+        case Failed(stage=stage, log=log):
+            return f"{stage}: {log.strip().splitlines()[-1] if log.strip() else 'no log'}"
+        case TimedOut(stage=stage, deadline_s=deadline_s):
+            return f"{stage}: still busy after {deadline_s:g} s"
+        case Cheated(guard=guard, detail=detail):
+            return f"{guard}: {detail}"
+
+
+def _recall(request: OptimizeRequest, finished: OptimizeResult) -> OptimizeResult:
+    """Return the result of an earlier process; its folder is written again if it is gone."""
+    if finished.kernel_folder is not None:
+        finished = finished.model_copy(update={"kernel_folder": _folder(request)})
+        try:
+            read_kernel(_folder(request))
+        except KernelFolderError:
+            _write(request, finished)
+    return finished.model_copy(update={"message": "recalled"})
+
+
+def _write(request: OptimizeRequest, result: OptimizeResult) -> None:
+    if result.candidate is None or result.evidence is None:
+        return
+    kernel = make_kernel(
+        request.operator, request.hardware, candidate=result.candidate, evidence=result.evidence
+    )
+    write_kernel(_folder(request), kernel)
+
+
+def _folder(request: OptimizeRequest) -> Path:
+    return request.out_folder / request.operator.name / request.hardware.name
+
+
+def _load_incumbent(folder: Path | None) -> Kernel | None:
+    """Return the published kernel; a damaged one is no incumbent."""
+    if folder is None or not folder.exists():
+        return None
+    try:
+        return read_kernel(folder)
+    except KernelFolderError:
+        return None
+
+
+def _pick_candidate(trials: Sequence[Trial], evidence: Evidence | None) -> Candidate | None:
+    if evidence is not None:
+        return next((t.candidate for t in trials if t.candidate.id == evidence.candidate), None)
+    passed = [t for t in trials if isinstance(t.evaluation.outcome, Passed)]
+    return max(passed, key=lambda t: (t.fitness, -t.number)).candidate if passed else None
+
+
+def _summary(search: Search, trial: Trial) -> SearchSummary:
+    best, curve = 0.0, []
+    for other in search.trials:
+        best = max(best, other.fitness)
+        curve.append(round(best, 4))
+    stride = -(-len(curve) // _CURVE_POINTS) or 1
+    return SearchSummary(
+        trials=len(search.trials),
+        passed=sum(isinstance(t.evaluation.outcome, Passed) for t in search.trials),
+        seconds=round(search.spent_s, 3),
+        proposer=trial.candidate.origin,
+        best_so_far=tuple(curve[::stride]),
+    )

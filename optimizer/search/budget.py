@@ -1,0 +1,54 @@
+"""How the seconds of a goal are shared between searching and proving (pure)."""
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from operator_registry.record import Record
+
+
+class Budget(Record):
+    """The seconds of a goal. A part is kept for the confirming run, without which all is vain."""
+
+    total_s: float = Field(gt=0)
+    reserve_share: float = Field(default=0.4, ge=0, le=1)
+    reserve_least_s: float = Field(default=20.0, ge=0)
+    reserve_most_share: float = Field(default=0.75, ge=0, le=1)
+    """However small the whole, the search keeps the rest."""
+
+    @property
+    def reserve_s(self) -> float:
+        """Return the seconds kept for the confirming run."""
+        wanted = max(self.reserve_share * self.total_s, self.reserve_least_s)
+        return min(wanted, self.reserve_most_share * self.total_s)
+
+    def search_left_s(self, spent_s: float) -> float:
+        """Return the seconds that the search may still take."""
+        return max(0.0, self.total_s - self.reserve_s - spent_s)
+
+    def left_s(self, spent_s: float) -> float:
+        """Return the seconds left of the whole."""
+        return max(0.0, self.total_s - spent_s)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long trials have taken so far, from which the next batch is sized."""
+
+    trials: int = 0
+    seconds: float = 0.0
+
+    def batch(self, left_s: float, *, at_most: int) -> int:
+        """Return how many candidates to try next, so that the time left is not overrun.
+
+        0 when no trial fits; before the first trial is known, half of a full batch.
+        """
+        if left_s <= 0:
+            return 0
+        if self.trials == 0:
+            return max(1, at_most // 2)
+        return min(at_most, int(left_s / max(self.seconds / self.trials, 1e-3)))
+
+    def after(self, trials: int, seconds: float) -> "Pace":
+        """Return the pace with another batch counted in."""
+        return Pace(self.trials + trials, self.seconds + seconds)

@@ -1,0 +1,69 @@
+"""Which candidate is confirmed next, at which level, and behind which dispatch (pure)."""
+
+from collections.abc import Sequence
+
+from knowledge.evidence import Evidence, NotBetter, Unclear, Verdict
+from knowledge.fitness import hand_back
+from knowledge.outcome import Passed
+from knowledge.verdict import judge
+from optimizer.store import Confirmation, Trial
+
+WORTH_SERVING = 1.03
+"""A workload on which the search saw less than this is handed back to its best peer.
+
+Above the 0.98 that the judge demands, because a search's few samples stray by some percent, and one
+doubtful workload would cost the whole verdict.
+"""
+MOST_EVIDENCE = 2
+"""How often a goal is measured; a second time only where the first left it unclear."""
+
+
+def rank(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that passed and were timed, the fittest first."""
+    timed = (trial for trial in trials if trial.fitness > 0)
+    return sorted(timed, key=lambda trial: (-trial.fitness, trial.number))
+
+
+def pick_for_proof(trials: Sequence[Trial], confirmations: Sequence[Confirmation]) -> Trial | None:
+    """Return the trial whose candidate is to be confirmed next; None where all is said."""
+    evidence = [c.result for c in confirmations if isinstance(c.result, Evidence)]
+    if evidence:
+        again = len(evidence) < MOST_EVIDENCE and isinstance(judge(evidence[-1]), Unclear)
+        named = evidence[-1].candidate
+        return next((t for t in trials if again and t.candidate.id == named), None)
+    failed = {c.candidate for c in confirmations}
+    return next((trial for trial in rank(trials) if trial.candidate.id not in failed), None)
+
+
+def next_alpha(first: float, confirmations: Sequence[Confirmation]) -> float:
+    """Return the level of the next confirming run: halved for each one before it."""
+    return float(first / 2 ** len(confirmations))
+
+
+def freeze_dispatch(trial: Trial) -> dict[str, str]:
+    """Return which workloads are handed back to which peer.
+
+    None are where the candidate is worth serving nowhere: then the run shows by how much it loses.
+    """
+    outcome = trial.evaluation.outcome
+    if not isinstance(outcome, Passed):
+        return {}
+    table = hand_back(outcome.times, floor=WORTH_SERVING)
+    return {} if len(table) == len(outcome.times) else table
+
+
+def conclude(trials: Sequence[Trial], confirmations: Sequence[Confirmation]) -> Verdict:
+    """Return the verdict on a search."""
+    if evidence := find_evidence(confirmations):
+        return judge(evidence)
+    if confirmations and rank(trials):
+        return NotBetter(reason="every candidate confirmed failed at drawn sizes")
+    if any(isinstance(trial.evaluation.outcome, Passed) for trial in trials):
+        return Unclear(reason="candidates were checked, but there is no device here to time them")
+    return NotBetter(reason=f"none of {len(trials)} candidates passed")
+
+
+def find_evidence(confirmations: Sequence[Confirmation]) -> Evidence | None:
+    """Return the evidence that the verdict stands on: the last one."""
+    results = (confirmation.result for confirmation in reversed(confirmations))
+    return next((result for result in results if isinstance(result, Evidence)), None)
