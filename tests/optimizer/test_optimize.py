@@ -1,0 +1,201 @@
+"""The optimise job with a device that says what it is told to say."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from knowledge.evidence import Better, NotBetter, Unclear
+from knowledge.outcome import Incorrect, Outcome
+from operator_registry.record import Record
+from optimizer.candidate import Candidate
+from optimizer.errors import CaptureError
+from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent, TrialEvent
+from optimizer.kernel import read_kernel
+from optimizer.optimize import Workshop, optimize
+from optimizer.propose.proposer import Proposer, ScriptedProposer
+from optimizer.search.search import Clock
+from optimizer.store import Store
+from tests.fakes import FakeRunner
+from tests.makers import HARDWARE, OPERATOR, make_candidate, make_evidence, make_passed
+
+FAST, SLOW = make_candidate("fast"), make_candidate("slow")
+
+
+def time_one(candidate: Candidate) -> Outcome:
+    return make_passed(0.4 if candidate.id == FAST.id else 0.8)
+
+
+@dataclass
+class Bench:
+    """A store and a device, and whatever the job told."""
+
+    store: Store
+    folder: Path
+    runner: FakeRunner = field(default_factory=lambda: FakeRunner(time_one))
+    told: list[Record] = field(default_factory=list)
+    make_proposers: Callable[[], list[Proposer]] = lambda: [ScriptedProposer([SLOW, FAST])]
+    stopped: Callable[[], bool] = lambda: False
+
+    def run(self, goal_key: str = "g", *, incumbent: Path | None = None) -> OptimizeResult:
+        request = OptimizeRequest(
+            operator=OPERATOR,
+            hardware=HARDWARE,
+            goal_key=goal_key,
+            store_url="sqlite://",
+            state_folder=self.folder / "state",
+            out_folder=self.folder / "out",
+            incumbent_folder=incumbent,
+            budget_s=100,
+        )
+        clock = Clock(self.runner.clock, self.runner.clock)
+        return optimize(
+            request,
+            Workshop(
+                self.store,
+                self.runner,
+                self.make_proposers,
+                "1",
+                clock,
+                self.told.append,
+                self.stopped,
+            ),
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        store.migrate()
+        yield Bench(store, tmp_path)
+
+
+def test_the_best_candidate_is_proven_and_its_folder_written(bench: Bench) -> None:
+    result = bench.run()
+
+    assert result.verdict == Better()
+    assert result.kernel_folder == bench.folder / "out/scale/cpu-x86-64-v3"
+    kernel = read_kernel(result.kernel_folder)
+    assert [variant.candidate for variant in kernel.variants.values()] == [FAST]
+
+
+def test_the_evidence_tells_how_the_winner_was_found(bench: Bench) -> None:
+    evidence = bench.run().evidence
+
+    assert evidence is not None
+    assert evidence.search is not None
+    assert evidence.search.trials == 2
+    assert evidence.search.best_so_far == (1.25, 2.5)
+
+
+def test_each_trial_is_told_after_it_is_recorded(bench: Bench) -> None:
+    bench.run()
+
+    trials = [event for event in bench.told if isinstance(event, TrialEvent)]
+    assert [(event.number, event.best) for event in trials] == [(1, 1.25), (2, 2.5)]
+    phases = [event.phase for event in bench.told if isinstance(event, PhaseEvent)]
+    assert phases == ["capture", "search", "confirm", "write"]
+
+
+def test_no_folder_is_written_for_what_is_not_better(bench: Bench) -> None:
+    bench.runner.confirm_one = lambda candidate: make_evidence(candidate, 0.9)
+
+    result = bench.run()
+
+    assert isinstance(result.verdict, NotBetter)
+    assert result.kernel_folder is None
+    assert not (bench.folder / "out").exists()
+
+
+def test_the_next_best_is_proven_where_the_best_fails_at_drawn_sizes(bench: Bench) -> None:
+    wrong = Incorrect(reason="wrong at a drawn size")
+    bench.runner.confirm_one = lambda c: wrong if c.id == FAST.id else make_evidence(c)
+
+    result = bench.run()
+
+    assert result.candidate == SLOW
+    assert [(c, alpha) for c, alpha, _ in bench.runner.confirmed] == [
+        (FAST.id, 0.00025),
+        (SLOW.id, 0.000125),
+    ]
+
+
+def test_a_finished_goal_is_told_again_and_not_searched_again(bench: Bench) -> None:
+    first = bench.run()
+    bench.runner.ran.clear()
+
+    again = bench.run()
+
+    assert bench.runner.ran == []
+    assert again == first.model_copy(update={"message": "recalled"})
+
+
+def test_a_folder_that_is_gone_is_written_again(bench: Bench) -> None:
+    folder = bench.run().kernel_folder
+    assert folder is not None
+    (folder / "dispatch.json").unlink()
+
+    bench.run()
+
+    assert read_kernel(folder)
+
+
+def test_a_job_that_died_after_its_proof_proves_nothing_again(bench: Bench) -> None:
+    class Crash(BaseException):
+        pass
+
+    def die(event: Record) -> None:
+        if isinstance(event, PhaseEvent) and event.phase == "write":
+            raise Crash
+
+    bench.told = type("Told", (list,), {"append": staticmethod(die)})()
+    with pytest.raises(Crash):
+        bench.run()
+    bench.told = []
+
+    result = bench.run()
+
+    assert result.verdict == Better()
+    assert len(bench.runner.confirmed) == 1
+
+
+def test_a_stopped_job_has_no_verdict_and_can_go_on(bench: Bench) -> None:
+    bench.stopped = lambda: True
+    assert bench.run().message == "stopped"
+    bench.stopped = lambda: False
+
+    assert bench.run().verdict == Better()
+
+
+def test_a_reference_that_cannot_be_captured_is_unclear_and_says_why(bench: Bench) -> None:
+    def fail() -> list[Proposer]:
+        message = "control flow depends on the data"
+        raise CaptureError(message)
+
+    bench.make_proposers = fail
+
+    verdict = bench.run().verdict
+
+    assert isinstance(verdict, Unclear)
+    assert "control flow depends on the data" in verdict.reason
+
+
+def test_the_published_kernel_stands_where_nothing_beats_it(bench: Bench) -> None:
+    published = bench.run("first").kernel_folder
+
+    result = bench.run("second", incumbent=published)
+
+    assert isinstance(result.verdict, NotBetter)
+    assert "the published kernel stands" in result.verdict.reason
+
+
+def test_the_published_kernel_is_replaced_by_a_faster_one(bench: Bench) -> None:
+    bench.make_proposers = lambda: [ScriptedProposer([SLOW])]
+    published = bench.run("first").kernel_folder
+    bench.make_proposers = lambda: [ScriptedProposer([FAST])]
+
+    result = bench.run("second", incumbent=published)
+
+    assert result.verdict == Better()
+    assert result.candidate == FAST
