@@ -109,6 +109,17 @@ class Binding:
         return found | {name: Memory(self._dtype(name, buffer.dtype)) for name, buffer in buffers}
 
     @cached_property
+    def sizes(self) -> Mapping[str, Size]:
+        """The size of each axis, or its upper bound where a step reads it.
+
+        Raises:
+            PlanError: A size that is read has no bound.
+        """
+        read = {step.axis for step in self.plan.steps if isinstance(step, ReadSize)}
+        bounds = {axis: upper_bound(self.spec, axis, self.setting.sizes) for axis in read}
+        return {**self.setting.sizes, **bounds}
+
+    @cached_property
     def scope(self) -> Scope:
         """The plan's names before anything is read: see `scope_after`."""
         return self.scope_after({})
@@ -122,11 +133,9 @@ class Binding:
         Raises:
             PlanError: A size has no bound, or a `let` has no value.
         """
-        waiting = {step.axis for step in self.plan.steps if isinstance(step, ReadSize)}
-        unread = waiting - read.keys()
+        unread = {step.axis for step in self.plan.steps if isinstance(step, ReadSize)} - read.keys()
         values: dict[str, object] = {
-            **self.setting.sizes,
-            **{axis: upper_bound(self.spec, axis, self.setting.sizes) for axis in unread},
+            **self.sizes,
             **read,
             **self.setting.attributes,
             **self.chosen,
