@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knowledge.evidence import Better, Evidence, NotBetter, SearchSummary, Unclear, Verdict
-from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, TimedOut
-from operator_registry.record import Record
+from knowledge.outcome import Passed
 from optimizer.candidate import Candidate
 from optimizer.errors import CaptureError, KernelFolderError
-from optimizer.job import Message, OptimizeRequest, OptimizeResult, PhaseEvent, TrialEvent
+from optimizer.events import Phase, Tell, trial_event
+from optimizer.job import Message, OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import Kernel, make_kernel, read_kernel
 from optimizer.kernel_page import write_kernel
 from optimizer.propose.proposer import Proposer, ScriptedProposer
@@ -25,6 +25,7 @@ from optimizer.search.proof import (
     rank,
 )
 from optimizer.search.search import Clock, Place, Search
+from optimizer.stop import StoppedError
 from optimizer.store import Confirmation, Store, Trial
 from optimizer.store.engine import file_lock
 
@@ -43,7 +44,7 @@ class Workshop:
     """Called once the job knows that it has to search; captures the reference."""
     judge_version: str
     clock: Clock
-    emit: Callable[[Record], None]
+    tell: Tell
     stopped: Callable[[], bool] = lambda: False
 
 
@@ -84,17 +85,27 @@ class _Job:
 
     def run(self) -> OptimizeResult:
         """Return the result, which is in the store before it is told."""
+        search = self._open()
+        try:
+            verdict = self._decide(search)
+        except StoppedError:
+            verdict = None
+        if verdict is None:
+            return self._result(search, "stopped", None)
+        return self._finish(self._result(search, "finished", verdict))
+
+    def _decide(self, search: Search) -> Verdict | None:
+        """Return the verdict, or None where the job was asked to stop before there was one."""
         self._tell("capture")
-        proposers = self._make_proposers()
-        search = self._open(proposers)
+        search.proposers = self._make_proposers()
         self._tell("search", left_s=self._budget.search_left_s(search.spent_s))
         search.run()
         if self.workshop.stopped():
-            return self._result(search, "stopped", None)
+            return None
         verdict = self._find_standing(search.trials) or self._prove(search)
-        if self.workshop.stopped():
-            return self._result(search, "stopped", None)
-        result = self._result(search, "finished", verdict)
+        return None if self.workshop.stopped() else verdict
+
+    def _finish(self, result: OptimizeResult) -> OptimizeResult:
         if result.kernel_folder is not None:
             self._tell("write", detail=str(result.kernel_folder))
             _write(self.request, result)
@@ -110,14 +121,14 @@ class _Job:
             self._fault = str(error)
             return (ScriptedProposer(known),)
 
-    def _open(self, proposers: Sequence[Proposer]) -> Search:
+    def _open(self) -> Search:
         request = self.request
         workshop = self.workshop
         search = Search(
             store=workshop.store,
             place=Place(self.search_id, request.operator.digest, workshop.judge_version),
             runner=workshop.runner,
-            proposers=proposers,
+            proposers=(),
             budget=self._budget,
             clock=workshop.clock,
             on_trial=self._tell_trial,
@@ -202,41 +213,12 @@ class _Job:
             seconds=search.spent_s,
         )
 
-    def _tell(self, phase: str, *, detail: str = "", left_s: float | None = None) -> None:
-        told = {"phase": phase, "detail": detail, "seconds_left": left_s}
-        self.workshop.emit(PhaseEvent.model_validate(told))
+    def _tell(self, phase: Phase, *, detail: str = "", left_s: float | None = None) -> None:
+        self.workshop.tell(PhaseEvent(phase=phase, detail=detail, seconds_left=left_s))
 
     def _tell_trial(self, trial: Trial, left_s: float) -> None:
         self._best = max(self._best, trial.fitness)
-        self.workshop.emit(
-            TrialEvent(
-                number=trial.number,
-                candidate=trial.candidate.id,
-                origin=trial.candidate.origin,
-                note=trial.candidate.note,
-                outcome=trial.evaluation.outcome.kind,
-                detail=explain(trial.evaluation.outcome),
-                fitness=trial.fitness,
-                best=self._best,
-                reused=trial.spent_s == 0,
-                seconds_left=left_s,
-            )
-        )
-
-
-def explain(outcome: Outcome) -> str:
-    """Return in one line why a candidate did not pass; empty where it did."""
-    match outcome:
-        case Passed():
-            return ""
-        case Incorrect(reason=reason):
-            return reason
-        case Failed(stage=stage, log=log):
-            return f"{stage}: {log.strip().splitlines()[-1] if log.strip() else 'no log'}"
-        case TimedOut(stage=stage, deadline_s=deadline_s):
-            return f"{stage}: still busy after {deadline_s:g} s"
-        case Cheated(guard=guard, detail=detail):
-            return f"{guard}: {detail}"
+        self.workshop.tell(trial_event(trial, best=self._best, left_s=left_s))
 
 
 def _recall(request: OptimizeRequest, finished: OptimizeResult) -> OptimizeResult:
