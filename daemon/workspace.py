@@ -1,6 +1,6 @@
 """The registry's repository: a bare clone, read without a checkout. The one door to git."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -103,19 +103,22 @@ class Workspace:
         with self._open() as repo:
             repo.git.update_ref(_PROCESSED, revision)
 
-    def files(self, revision: str, folder: str = "", *, under: Sequence[str]) -> dict[str, bytes]:
+    def files(
+        self, revision: str, folder: str = "", *, under: Sequence[str] = (), named: str = ""
+    ) -> dict[str, bytes]:
         """Return the files of a revision, by their path below `folder`.
 
         Args:
             revision: A commit that the clone holds.
             folder: A folder of the repository; empty for its root.
-            under: Which entries of it to read: files or folders.
+            under: Which entries of it to read, files or folders; empty for all.
+            named: Which name the files must have; empty for any.
 
         Raises:
             UnknownRevisionError: The clone does not hold the commit.
         """
         with self._open() as repo:
-            return _read_tree(repo, revision, folder, under)
+            return _read_tree(repo, revision, folder, under, named)
 
     def tree(self, revision: str, path: str) -> str | None:
         """Return the hash of what is at a path in a revision; None where there is nothing."""
@@ -275,28 +278,21 @@ def _find_item(repo: git.Repo, revision: str, path: str) -> Any:  # noqa: ANN401
 
 
 def _read_tree(
-    repo: git.Repo, revision: str, folder: str, under: Sequence[str]
+    repo: git.Repo, revision: str, folder: str, under: Sequence[str], named: str = ""
 ) -> dict[str, bytes]:
     top = _find_item(repo, revision, folder)
     files: dict[str, bytes] = {}
     if top is None or top.type != "tree":
         return files
-    for item in top.traverse(
-        predicate=lambda item, _: item.type == "blob", prune=_pruner(top, under)
-    ):
-        if item.mode != git.Blob.link_mode:
+
+    def pruned(item: Any, depth: int) -> bool:  # noqa: ANN401 - git's objects
+        return bool(under) and depth == 1 and item.name not in under
+
+    for item in top.traverse(predicate=lambda item, _: item.type == "blob", prune=pruned):
+        if item.mode != git.Blob.link_mode and named in ("", item.name):
             inside = PurePosixPath(item.path).relative_to(top.path or ".").as_posix()
             files[inside] = item.data_stream.read()
     return files
-
-
-def _pruner(top: Any, under: Sequence[str]) -> Callable[[Any, int], bool]:  # noqa: ANN401
-    wanted = frozenset(under)
-
-    def prune(item: Any, depth: int) -> bool:  # noqa: ANN401 - git's objects
-        return depth == 1 and item.name not in wanted
-
-    return prune
 
 
 def _write_tree(repo: git.Repo, base: str | None, path: str, files: Mapping[str, bytes]) -> str:

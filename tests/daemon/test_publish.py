@@ -1,0 +1,290 @@
+import itertools
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.forge import PullRequestDraft
+from daemon.local_forge import LocalForge
+from daemon.origin import Signature
+from daemon.publish import (
+    Declined,
+    LeftAlone,
+    Merged,
+    Opened,
+    Publication,
+    Publisher,
+    Unchanged,
+    Updated,
+)
+from daemon.pull_request import EDITED_LABEL, Proposal
+from daemon.workspace import Workspace, make_origin
+from optimizer.store import Store
+from tests.makers import make_candidate, make_evidence
+
+ME = Signature("me", "me@localhost", "2026-11-30T12:00:00+00:00")
+BRANCH = "kernelevolve/scale/cpu-x86-64-v3"
+PATH = "kernels/scale/cpu-x86-64-v3"
+FILES = {"README.md": b"faster", "plots/latency.svg": b"<svg/>"}
+
+
+class Crash(BaseException):
+    """Stands for the end of the process."""
+
+
+@dataclass
+class Crashing:
+    """A part of the world behind which the process dies at one call, before it or after it."""
+
+    real: Any
+    world: "World"
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return the real method between two steps."""
+        method = getattr(self.real, name)
+
+        def call(*arguments: object, **named: object) -> Any:  # noqa: ANN401 - as the method
+            self.world.step()
+            found = method(*arguments, **named)
+            self.world.step()
+            return found
+
+        return call
+
+
+@dataclass
+class World:
+    """An origin with a registry, its forge, a store; and a crash at a chosen step."""
+
+    folder: Path
+    crash_at: int | None = None
+    steps: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        """Make it all."""
+        self.origin = self.folder / "origin.git"
+        make_origin(self.origin)
+        self.people = Workspace(str(self.origin), self.folder / "people.git")
+        first = self.people.commit(None, "", {"registry.yaml": b"here"}, message="first", by=ME)
+        self.people.push("main", first, expected=None)
+        self.workspace = Workspace(str(self.origin), self.folder / "clone.git")
+        self.forge = LocalForge(self.folder / "forge", self.workspace)
+        self.store = Store(f"sqlite:///{self.folder / 'store.sqlite'}")
+        self.store.migrate()
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps == self.crash_at:
+            raise Crash
+
+    def publisher(self) -> Publisher:
+        return Publisher(
+            repository=Crashing(self.workspace, self),
+            forge=Crashing(self.forge, self),
+            memory=Crashing(self.store, self),
+            base="main",
+            name="bot",
+            email="bot@localhost",
+        )
+
+    def publish(
+        self, proposal: Proposal | None = None, files: dict[str, bytes] | None = None
+    ) -> Publication:
+        return self.publisher().publish(proposal or make_proposal(), files or FILES)
+
+    def branches(self) -> dict[str, str]:
+        return dict(self.workspace.find_heads().branches)
+
+    def commit(self, branch: str, name: str) -> str:
+        """Commit a file on top of a branch, as a person does."""
+        head = self.people.fetch(branch)
+        sha = self.people.commit(head, name, {"file": b"mine"}, message="mine", by=ME)
+        self.people.push(branch, sha, expected=head)
+        return sha
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def make_proposal(ratio: float = 2.0, *, operator_digest: str = "0" * 64) -> Proposal:
+    evidence = make_evidence(make_candidate(), ratio, operator_digest=operator_digest)
+    return Proposal(evidence=evidence, origin="synthesis")
+
+
+def test_a_kernel_gets_a_branch_with_one_commit_and_a_pull_request(world: World) -> None:
+    found = world.publish()
+
+    assert found == Opened(number=1)
+    head = world.branches()[BRANCH]
+    assert world.workspace.files(head, PATH) == FILES
+    assert run_git(world.origin, "rev-list", "--count", f"main..{BRANCH}") == "1"
+    assert "Kernel-Key: " in run_git(world.origin, "log", "-1", "--format=%B", BRANCH)
+
+
+def test_publishing_again_does_nothing(world: World) -> None:
+    world.publish()
+    before = world.branches()
+
+    assert world.publish() == Unchanged(number=1)
+    assert world.branches() == before
+
+
+def test_a_better_kernel_updates_the_pull_request_in_place(world: World) -> None:
+    world.publish()
+
+    found = world.publish(make_proposal(3.0), {"README.md": b"faster still"})
+
+    assert found == Updated(number=1)
+    assert "3.00x" in world.forge.pull_requests()[0].title
+    assert run_git(world.origin, "rev-list", "--count", f"main..{BRANCH}") == "1"
+    assert world.workspace.files(world.branches()[BRANCH], PATH) == {"README.md": b"faster still"}
+
+
+def test_a_base_that_moved_on_makes_no_new_commit(world: World) -> None:
+    world.publish()
+    before = world.branches()[BRANCH]
+    world.commit("main", "other")
+
+    assert world.publish() == Unchanged(number=1)
+    assert world.branches()[BRANCH] == before
+
+
+def test_a_closed_pull_request_is_a_no_until_the_operator_changes(world: World) -> None:
+    world.publish()
+    world.forge.close_pull_request(1)
+
+    assert world.publish(make_proposal(3.0)) == Declined(number=1)
+    assert world.publish(make_proposal(operator_digest="1" * 64)) == Opened(number=2)
+
+
+def test_a_no_outlives_an_edited_body(world: World) -> None:
+    world.publish()
+    shown = world.forge.pull_requests()[0]
+    parts = shown.model_dump(include=set(PullRequestDraft.model_fields))
+    edited = PullRequestDraft.model_validate({**parts, "body": "what a nice kernel"})
+    world.forge.update_pull_request(1, edited)
+    world.forge.close_pull_request(1)
+
+    assert world.publish() == Declined(number=1)
+
+
+def test_a_no_is_known_before_the_search(world: World) -> None:
+    world.publish()
+    publisher = world.publisher()
+    assert publisher.find_refusal("scale", "cpu-x86-64-v3", "0" * 64) is None
+
+    world.forge.close_pull_request(1)
+
+    assert publisher.find_refusal("scale", "cpu-x86-64-v3", "0" * 64) == Declined(number=1)
+    assert publisher.find_refusal("scale", "cpu-x86-64-v3", "1" * 64) is None
+
+
+def test_a_merged_kernel_is_not_published_again(world: World) -> None:
+    world.publish()
+    heads = world.branches()
+    world.people.fetch(BRANCH)
+    world.people.push("main", heads[BRANCH], expected=heads["main"])
+
+    assert world.publish() == Merged()
+
+
+def test_after_a_merge_a_better_kernel_gets_a_pull_request_of_its_own(world: World) -> None:
+    world.publish()
+    heads = world.branches()
+    world.people.fetch(BRANCH)
+    world.people.push("main", heads[BRANCH], expected=heads["main"])
+
+    assert world.publish(make_proposal(3.0), {"README.md": b"better"}) == Opened(number=2)
+    assert [p.state for p in world.forge.pull_requests()] == ["open", "merged"]
+
+
+def test_a_persons_commit_is_not_overwritten_and_the_pull_request_says_so(world: World) -> None:
+    world.publish()
+    theirs = world.commit(BRANCH, "notes")
+
+    for _ in range(2):
+        found = world.publish(make_proposal(3.0), {"README.md": b"better"})
+
+        assert found == LeftAlone(branch=BRANCH, number=1)
+    assert world.branches()[BRANCH] == theirs
+    shown = world.forge.pull_requests()[0]
+    assert shown.body.count("commits that the bot did not make") == 1
+    assert EDITED_LABEL in shown.labels
+
+
+def test_a_branch_that_is_set_back_is_the_bots_again(world: World) -> None:
+    world.publish()
+    ours = world.branches()[BRANCH]
+    theirs = world.commit(BRANCH, "notes")
+    better = (make_proposal(3.0), {"README.md": b"better"})
+    world.publish(*better)
+    assert ours in world.forge.pull_requests()[0].body
+
+    world.people.push(BRANCH, ours, expected=theirs)
+
+    assert world.publish(*better) == Updated(number=1)
+    assert "did not make" not in world.forge.pull_requests()[0].body
+
+
+def test_a_strangers_branch_of_our_name_is_left_alone(world: World) -> None:
+    sha = world.people.fetch("main")
+    theirs = world.people.commit(sha, "x", {"file": b"mine"}, message="mine", by=ME)
+    world.people.push(BRANCH, theirs, expected=None)
+
+    assert world.publish() == LeftAlone(branch=BRANCH, number=None)
+    assert world.branches()[BRANCH] == theirs
+
+
+def test_a_lost_database_makes_nobody_a_stranger(world: World) -> None:
+    world.publish()
+    world.store = Store(f"sqlite:///{world.folder / 'fresh.sqlite'}")
+    world.store.migrate()
+
+    found = world.publish(make_proposal(3.0), {"README.md": b"better"})
+
+    assert found == Updated(number=1)
+
+
+@pytest.mark.parametrize("update", [False, True], ids=["opening", "updating"])
+def test_killed_at_any_step_and_started_again_it_does_nothing_twice(
+    tmp_path: Path,
+    update: bool,  # noqa: FBT001 - pytest fills it
+) -> None:
+    better = (make_proposal(3.0), {"README.md": b"better"})
+    for crash_at in itertools.count(1):
+        world = World(tmp_path / str(crash_at))
+        if update:
+            world.publish()
+        world.steps, world.crash_at = 0, crash_at
+        try:
+            world.publish(*better)
+        except Crash:
+            crashed = True
+        else:
+            crashed = False
+        world.crash_at = None
+
+        world.publish(*better)
+
+        shown = world.forge.pull_requests()
+        assert [p.state for p in shown] == ["open"]
+        assert set(world.branches()) == {"main", BRANCH}
+        assert shown[0].head_sha == world.branches()[BRANCH]
+        assert world.workspace.files(shown[0].head_sha, PATH) == better[1]
+        assert run_git(world.origin, "rev-list", "--count", f"main..{BRANCH}") == "1"
+        assert "3.00x" in shown[0].title
+        if not crashed:
+            assert crash_at > 10
+            return
+
+
+def run_git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
