@@ -1,10 +1,11 @@
 """Whether an operator's public workloads lie inside what its spec allows."""
 
 from collections.abc import Iterator
+from typing import get_args
 
 from operator_registry.checks.draft import Draft
 from operator_registry.fault import Finding, name_one_of
-from operator_registry.spec import AttributeSpec, RangeAxis, Scalar, Workload
+from operator_registry.spec import AttributeSpec, RangeAxis, Scalar, TargetName, Workload
 
 
 def check_workloads(draft: Draft) -> Iterator[Finding]:
@@ -26,7 +27,7 @@ def check_workloads(draft: Draft) -> Iterator[Finding]:
 
 
 def _check_alike(place: int, workload: Workload, alike: dict[object, str]) -> Iterator[Finding]:
-    for target in workload.targets or ("",):
+    for target in workload.targets or get_args(TargetName):
         parts = (workload.sizes, workload.dtypes, workload.attributes)
         key = (target, *(tuple(sorted(part.items())) for part in parts))
         other = alike.setdefault(key, workload.name)
