@@ -8,6 +8,7 @@ OptimizerError
 ├── CallError            the caller's tensors are not what the operator takes
 ├── StoreError           the database is away, or is of another schema version
 ├── KernelFolderError    a published kernel's folder is damaged or of another version
+├── UnsupportedDeviceError  the kernel is for a device that is not here
 └── RunnerError          the machine failed, so nothing is known of the candidate
     └── WorkerLostError  the worker process died between two candidates
 """
@@ -39,6 +40,15 @@ class StoreError(OptimizerError):
 
 class KernelFolderError(OptimizerError):
     """A published kernel's folder is damaged, or of another version."""
+
+
+class UnsupportedDeviceError(OptimizerError):
+    """The kernel is for a device that is not here."""
+
+    def __init__(self, hardware: str, obstacle: str) -> None:
+        super().__init__(f"a kernel for {hardware} can't run here: {obstacle}")
+        self.hardware = hardware
+        self.obstacle = obstacle
 
 
 class RunnerError(OptimizerError):

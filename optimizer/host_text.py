@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from operator_registry.spec import OperatorSpec, SumAxis, TensorSpec
+from operator_registry.spec import OneMoreAxis, OperatorSpec, SumAxis, TensorSpec
 from optimizer.candidate import Candidate
 from optimizer.plan import Buffer, Launch, LibraryCall, Plan, ReadSize
 
@@ -39,6 +39,15 @@ def _sizes(spec: OperatorSpec) -> Iterator[str]:
             yield f"{_targets(tensor.shape)} = {shapes}  # one size a member"
         else:
             yield f"{_targets(tensor.shape)} = {name}.shape"
+        yield from _one_less(spec, fresh, known)
+
+
+def _one_less(spec: OperatorSpec, fresh: Sequence[str], known: set[str]) -> Iterator[str]:
+    for axis in fresh:
+        declared = spec.axes.get(axis)
+        if isinstance(declared, OneMoreAxis) and declared.one_more_than not in known:
+            known.add(declared.one_more_than)
+            yield f"{declared.one_more_than} = {axis} - 1"
 
 
 def _targets(axes: Sequence[str]) -> str:
@@ -57,6 +66,8 @@ def _upper(spec: OperatorSpec, axis: str) -> str:
     declared = spec.axes.get(axis)
     if isinstance(declared, SumAxis) and declared.at_most:
         return declared.at_most
+    if isinstance(declared, OneMoreAxis):
+        return f"{_upper(spec, declared.one_more_than)} + 1"
     return axis
 
 

@@ -68,8 +68,6 @@ class EvaluateRequest(Record):
     hardware: HardwareSpec
     candidate: Candidate
     state_folder: Path
-    store_url: str | None = None
-    """Where the evaluation is recorded and looked up; absent to do neither."""
     confirm: bool = False
     """Also make a confirming run and judge it."""
     budget_s: float = Field(default=60.0, gt=0)
@@ -90,8 +88,6 @@ class VerifyRequest(Record):
 
     kernel_folder: Path
     state_folder: Path
-    seed: int = Field(ge=0)
-    """Fresh: not the one in the evidence."""
     budget_s: float = Field(default=60.0, gt=0)
     record: bool = False
     """Append the finding to the folder's ``verifications.jsonl``."""
@@ -132,7 +128,8 @@ class Verification(Record):
     """Best peer's time over the kernel's in the replay, where it was timed."""
     published_ratio: float | None = None
     checked_sizes: int = 0
-    seed: int
+    seed: int | None = None
+    """Drawn by the judge for this replay."""
     at: str
     """ISO 8601, UTC."""
 

@@ -181,7 +181,7 @@ class _Job:
             trial.candidate,
             deadline_s=deadline_s,
             alpha=alpha,
-            handed_back=freeze_dispatch(trial),
+            handed_back=freeze_dispatch(trial.evaluation.outcome),
         )
         if isinstance(result, Evidence):
             result = result.model_copy(update={"search": _summary(search, trial)})

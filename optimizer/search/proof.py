@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from knowledge.evidence import Evidence, NotBetter, Unclear, Verdict
 from knowledge.fitness import hand_back
-from knowledge.outcome import Passed
+from knowledge.outcome import Outcome, Passed
 from knowledge.verdict import judge
 from optimizer.store import Confirmation, Trial
 
@@ -40,12 +40,11 @@ def next_alpha(first: float, confirmations: Sequence[Confirmation]) -> float:
     return float(first / 2 ** len(confirmations))
 
 
-def freeze_dispatch(trial: Trial) -> dict[str, str]:
+def freeze_dispatch(outcome: Outcome) -> dict[str, str]:
     """Return which workloads are handed back to which peer.
 
     None are where the candidate is worth serving nowhere: then the run shows by how much it loses.
     """
-    outcome = trial.evaluation.outcome
     if not isinstance(outcome, Passed):
         return {}
     table = hand_back(outcome.times, floor=WORTH_SERVING)

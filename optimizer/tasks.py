@@ -1,0 +1,131 @@
+"""The tasks of a job, each from its request to its result, on this machine."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from knowledge.evidence import Evidence
+from knowledge.fitness import fitness
+from knowledge.outcome import Passed
+from knowledge.verdict import judge
+from operator_registry.hardware import HardwareSpec
+from operator_registry.record import Record
+from operator_registry.registry import Operator
+from optimizer.bench import bench
+from optimizer.doctor import examine
+from optimizer.evaluate.evaluator import JUDGE_VERSION
+from optimizer.events import Tell
+from optimizer.job import (
+    FIRST_ALPHA,
+    BenchRequest,
+    BenchResult,
+    CannotRun,
+    DoctorRequest,
+    DoctorResult,
+    EvaluateRequest,
+    EvaluateResult,
+    OptimizeRequest,
+    OptimizeResult,
+    PhaseEvent,
+    VerifyRequest,
+    VerifyResult,
+)
+from optimizer.kernel import Kernel
+from optimizer.optimize import Workshop, optimize
+from optimizer.propose.synthesis import make_proposers
+from optimizer.runners.local import LocalRunner
+from optimizer.runners.runner import Runner
+from optimizer.search.proof import freeze_dispatch
+from optimizer.search.search import Clock
+from optimizer.store import Store
+from optimizer.targets import find_obstacle
+from optimizer.verify import verify
+
+Result = OptimizeResult | EvaluateResult | VerifyResult | BenchResult | DoctorResult
+Stopped = Callable[[], bool]
+CLOCK = Clock(time.monotonic, time.time)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a task is asked, and the function that answers."""
+
+    request: type[Record]
+    run: Callable[[Any, Tell, Stopped], Result]
+    """Takes a request of that very type: `main` parses it."""
+
+
+def run_optimize(request: OptimizeRequest, tell: Tell, stopped: Stopped) -> OptimizeResult:
+    """Search, prove and write the kernel's folder."""
+    with Store(request.store_url) as store:
+        store.migrate()
+        workshop = Workshop(
+            store=store,
+            runner=_runner(request.operator, request.hardware, request.state_folder),
+            make_proposers=lambda: make_proposers(request.operator, request.hardware),
+            judge_version=JUDGE_VERSION,
+            clock=CLOCK,
+            tell=tell,
+            stopped=stopped,
+        )
+        return optimize(request, workshop)
+
+
+def run_evaluate(request: EvaluateRequest, tell: Tell, stopped: Stopped) -> EvaluateResult:
+    """Try one candidate, as a search would."""
+    runner = _runner(request.operator, request.hardware, request.state_folder)
+    tell(PhaseEvent(phase="check", detail=request.candidate.note, seconds_left=request.budget_s))
+    (evaluation,) = runner.evaluate([request.candidate])
+    result = EvaluateResult(evaluation=evaluation, fitness=fitness(evaluation.outcome))
+    outcome = evaluation.outcome
+    if not request.confirm or not isinstance(outcome, Passed) or not outcome.times or stopped():
+        return result
+    tell(PhaseEvent(phase="confirm", seconds_left=request.budget_s))
+    proof = runner.confirm(
+        request.candidate,
+        deadline_s=request.budget_s,
+        alpha=FIRST_ALPHA,
+        handed_back=freeze_dispatch(outcome),
+    )
+    if not isinstance(proof, Evidence):
+        failed = evaluation.model_copy(update={"outcome": proof})
+        return EvaluateResult(evaluation=failed, fitness=0.0)
+    return result.model_copy(update={"evidence": proof, "verdict": judge(proof)})
+
+
+def run_verify(request: VerifyRequest, tell: Tell, stopped: Stopped) -> VerifyResult:
+    """Replay a published kernel."""
+
+    def make_runner(kernel: Kernel) -> Runner | CannotRun:
+        if obstacle := find_obstacle(kernel.hardware):
+            return CannotRun(reason=obstacle)
+        return _runner(kernel.operator, kernel.hardware, request.state_folder)
+
+    at = datetime.fromtimestamp(CLOCK.epoch_s(), UTC).isoformat(timespec="seconds")
+    return verify(request, make_runner=make_runner, tell=tell, at=at)
+
+
+def run_bench(request: BenchRequest, tell: Tell, stopped: Stopped) -> BenchResult:
+    """Run the optimise job for each operator."""
+    return bench(request, optimize=lambda job: run_optimize(job, tell, stopped), tell=tell)
+
+
+def run_doctor(request: DoctorRequest, tell: Tell, stopped: Stopped) -> DoctorResult:
+    """Say what this machine can do."""
+    return DoctorResult(abilities=examine())
+
+
+TASKS: Mapping[str, Task] = {
+    "optimize": Task(OptimizeRequest, run_optimize),
+    "evaluate": Task(EvaluateRequest, run_evaluate),
+    "verify": Task(VerifyRequest, run_verify),
+    "bench": Task(BenchRequest, run_bench),
+    "doctor": Task(DoctorRequest, run_doctor),
+}
+
+
+def _runner(operator: Operator, hardware: HardwareSpec, folder: Path) -> Runner:
+    return LocalRunner(operator, hardware, folder=folder)

@@ -1,0 +1,130 @@
+"""A published kernel replayed: built anew, checked and timed under new seeds."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from knowledge.evaluation import Environment
+from knowledge.evidence import Evidence
+from knowledge.outcome import Outcome
+from optimizer.errors import KernelFolderError
+from optimizer.events import Tell, explain
+from optimizer.job import (
+    CannotRun,
+    NotReproduced,
+    PhaseEvent,
+    Reproduced,
+    Verification,
+    VerifyRequest,
+    VerifyResult,
+)
+from optimizer.kernel import VERIFICATIONS, ByPeer, Kernel, Variant, read_kernel
+from optimizer.runners.runner import Runner
+
+REPLAY_ALPHA = 0.025
+"""One-sided level of a replay's interval: it tests one claim, and searches for none."""
+TOLERANCE = 0.9
+"""How far a replay on the same device may stay below the published interval's lower end."""
+Finding = Reproduced | NotReproduced | CannotRun
+MakeRunner = Callable[[Kernel], Runner | CannotRun]
+
+
+def verify(request: VerifyRequest, *, make_runner: MakeRunner, tell: Tell, at: str) -> VerifyResult:
+    """Return what came of replaying each variant of a folder.
+
+    Args:
+        request: What to replay.
+        make_runner: Makes the runner that replays, or says why there is none here.
+        tell: Called with each event.
+        at: The time, as it will stand in the record.
+
+    Raises:
+        RunnerError: The machine failed.
+    """
+    result = VerifyResult(verifications=tuple(_replay(request, make_runner, tell, at)))
+    if request.record:
+        _append(request.kernel_folder, result)
+    return result
+
+
+def _replay(
+    request: VerifyRequest, make_runner: MakeRunner, tell: Tell, at: str
+) -> list[Verification]:
+    try:
+        kernel = read_kernel(request.kernel_folder)
+    except KernelFolderError as error:
+        return [_found(NotReproduced(reason=str(error)), at)]
+    runner = make_runner(kernel)
+    if isinstance(runner, CannotRun):
+        return [_found(runner, at, variant=variant) for variant in kernel.variants.values()]
+    verifications = []
+    for variant in kernel.variants.values():
+        tell(PhaseEvent(phase="check", detail=variant.name, seconds_left=request.budget_s))
+        result = runner.confirm(
+            variant.candidate,
+            deadline_s=request.budget_s / len(kernel.variants),
+            alpha=REPLAY_ALPHA,
+            handed_back=handed_back(kernel),
+        )
+        finding = compare(variant.evidence, result)
+        verifications.append(
+            _found(finding, at, variant=variant, replay=result, environment=runner.environment)
+        )
+    return verifications
+
+
+def handed_back(kernel: Kernel) -> dict[str, str]:
+    """Return the workloads that a kernel's dispatch table leaves to peers."""
+    return {
+        entry.workload: entry.served_by.peer
+        for entry in kernel.dispatch.entries
+        if isinstance(entry.served_by, ByPeer)
+    }
+
+
+def compare(published: Evidence, replay: Evidence | Outcome) -> Finding:
+    """Return whether a replay bears the published claim out.
+
+    Outputs must agree, and the kernel must be faster than the best peer beyond the noise; on the
+    very device of the evidence its gain must also reach the published interval, within a tolerance
+    for a machine that is not quite as it was.
+    """
+    if not isinstance(replay, Evidence):
+        return NotReproduced(reason=f"{replay.kind}: {explain(replay)}")
+    if replay.faults:
+        return CannotRun(reason=f"the measurement can't be trusted: {replay.faults[0]}")
+    ratio = replay.ratio
+    measured = f"the ratio is {ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+    if ratio.low <= 1:
+        return NotReproduced(reason=f"{measured}: not faster than the best peer")
+    same = replay.environment.device == published.environment.device
+    if same and ratio.high < TOLERANCE * published.ratio.low:
+        lower = f"{published.ratio.low:.3f}"
+        return NotReproduced(reason=f"{measured}; published was {lower} at the least")
+    return Reproduced()
+
+
+def _found(
+    finding: Finding,
+    at: str,
+    *,
+    variant: Variant | None = None,
+    replay: Evidence | Outcome | None = None,
+    environment: Environment | None = None,
+) -> Verification:
+    evidence = replay if isinstance(replay, Evidence) else None
+    return Verification(
+        variant=variant.name if variant else "",
+        candidate=variant.candidate.id if variant else "",
+        finding=finding,
+        environment=environment,
+        ratio=evidence.ratio.estimate if evidence else None,
+        published_ratio=variant.evidence.ratio.estimate if variant else None,
+        checked_sizes=evidence.checked_sizes if evidence else 0,
+        seed=evidence.seed if evidence else None,
+        at=at,
+    )
+
+
+def _append(folder: Path, result: VerifyResult) -> None:
+    with (folder / VERIFICATIONS).open("a", encoding="utf-8") as file:
+        file.writelines(verification.to_json() + "\n" for verification in result.verifications)
