@@ -16,6 +16,11 @@ def write_artefact(folder: Path, artefact: Artefact) -> None:
     (folder / _NAME).write_text(artefact.to_json(indent=1), encoding="utf-8")
 
 
+def is_built(folder: Path) -> bool:
+    """Return whether a build into the folder came to its end."""
+    return (folder / _NAME).is_file()
+
+
 def read_artefact(folder: Path, *, target: str) -> Artefact:
     """Return the record of a built folder.
 

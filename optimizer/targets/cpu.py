@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -65,11 +66,36 @@ def host_cpu_arch() -> str:
     return "x86-64-v3" if flags >= _V3 else "x86-64-v2"
 
 
+def find_cpu_obstacle(arch: str) -> str | None:
+    """Return why this machine can't build and run C++ for a level, None where it can."""
+    host = host_cpu_arch()
+    if _level(arch) > _level(host):
+        return f"this processor is {host}, which can't run code for {arch}"
+    if shutil.which(COMPILER) is None:
+        return f"there is no {COMPILER} here; install it: {REMEDY}"
+    return None
+
+
+@cache
+def compiler_version() -> str:
+    """Return the first line that the host compiler says of itself; empty where there is none."""
+    try:
+        done = subprocess.run((COMPILER, "--version"), capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.partition("\n")[0]
+
+
 @dataclass(frozen=True)
 class CpuTarget:
     """Builds for one level of the processor, such as ``x86-64-v3``."""
 
     arch: str
+
+    @property
+    def toolchain(self) -> str:
+        """See `Target.toolchain`."""
+        return " ".join((compiler_version(), *FLAGS, self.arch))
 
     def build(
         self, builds: Sequence[Build], folders: Sequence[Path]
@@ -79,7 +105,7 @@ class CpuTarget:
         Raises:
             RunnerError: No compiler.
         """
-        if shutil.which(COMPILER) is None:
+        if not compiler_version():
             msg = f"there is no {COMPILER} here; install it: {REMEDY}"
             raise RunnerError(msg)
         workers = len(os.sched_getaffinity(0))

@@ -84,6 +84,11 @@ class KernelTable(Protocol):
 class Target(Protocol):
     """One way to build and run. `build` needs no device; `load` does."""
 
+    @property
+    def toolchain(self) -> str:
+        """What a compiled form depends on besides the code: compiler, version, flags, device."""
+        ...
+
     def build(
         self, builds: Sequence[Build], folders: Sequence[Path]
     ) -> Sequence[Artefact | BuildError]:
