@@ -35,7 +35,9 @@ def latency_svg(evidence: Evidence) -> str:
 
 
 def _draw(axis: "Axes", evidence: Evidence, workload: WorkloadEvidence) -> None:
-    bars = [("this kernel", getattr(workload, evidence.figure), _OURS)]
+    handed = workload.served_by in {peer.name for peer in workload.peers}
+    ours = "handed to a peer" if handed else "this kernel"
+    bars = [(ours, getattr(workload, evidence.figure), _OURS)]
     peers = sorted(workload.peers, key=lambda peer: float(getattr(peer, evidence.figure)))
     bars += [(peer.name, getattr(peer, evidence.figure), _PEER) for peer in peers]
     names, times_ms, colours = zip(*reversed(bars), strict=True)
