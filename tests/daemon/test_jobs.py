@@ -14,13 +14,8 @@ from optimizer.job import OptimizeRequest, OptimizeResult, TrialEvent
 from tests.makers import HARDWARE
 
 OPERATOR = load_registry(CATALOG).operators["gelu_bias"]
-SCRIPTED = (sys.executable, str(Path(__file__).with_name("scripted_job.py")))
+SCRIPTED = (sys.executable, "-m", "tests.daemon.scripted_job")
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def make_request(script: str, folder: Path) -> OptimizeRequest:

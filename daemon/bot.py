@@ -1,0 +1,93 @@
+"""Puts the daemon's parts together, as the settings say."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from daemon.cycle import Cycle
+from daemon.forge import Forge
+from daemon.host import detect_host
+from daemon.jobs import Jobs, Progress
+from daemon.local_forge import LocalForge
+from daemon.planner import Work
+from daemon.publish import Publisher
+from daemon.role import hold_role
+from daemon.settings import Settings, SettingsError
+from daemon.watch import Watch
+from daemon.workspace import Workspace
+from optimizer.store import Store
+
+
+@contextmanager
+def open_cycle(
+    settings: Settings,
+    *,
+    jobs: Jobs,
+    is_stopped: Callable[[], bool],
+    on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None,
+) -> Iterator[Cycle]:
+    """Be the daemon of a state folder.
+
+    Raises:
+        SettingsError: No registry is set.
+        RoleTakenError: Another process is that daemon.
+        StoreError: The database can't be opened.
+    """
+    workspace = make_workspace(settings)
+    forge = make_forge(settings, workspace)
+    with open_store(settings) as store, hold_role(store, settings.state, clock=time.time) as role:
+        store.release_all()  # whoever claimed them is gone: this process has the role
+
+        def make_publisher(base: str) -> Publisher:
+            return Publisher(
+                repository=workspace,
+                forge=forge,
+                memory=store,
+                base=base,
+                name=settings.author_name,
+                email=settings.author_email,
+            )
+
+        yield Cycle(
+            store=store,
+            watch=Watch(workspace, store, settings.folder, settings.base),
+            make_publisher=make_publisher,
+            jobs=jobs,
+            host=detect_host(),
+            state=settings.state,
+            store_url=settings.store_url,
+            holder=role.holder,
+            clock=time.time,
+            keep_going=lambda: not is_stopped() and role.renew(),
+            on_progress=on_progress,
+        )
+
+
+@contextmanager
+def open_store(settings: Settings) -> Iterator[Store]:
+    """Open the database, brought up to date.
+
+    Raises:
+        StoreError: It can't be opened.
+    """
+    settings.state.mkdir(parents=True, exist_ok=True)
+    with Store(settings.store_url) as store:
+        store.migrate()
+        yield store
+
+
+def make_workspace(settings: Settings) -> Workspace:
+    """Return the clone of the registry.
+
+    Raises:
+        SettingsError: No registry is set.
+    """
+    if not settings.registry:
+        msg = "no registry is set; set KERNELEVOLVE_REGISTRY to the URL or path of its repository"
+        raise SettingsError(msg)
+    return Workspace(settings.registry, settings.state / "registry.git")
+
+
+def make_forge(settings: Settings, workspace: Workspace) -> Forge:
+    """Return the code host."""
+    return LocalForge(settings.forge_folder, workspace)

@@ -1,0 +1,258 @@
+"""One turn of the daemon: look, plan, queue; then search, judge and publish what is queued.
+
+A goal leaves the queue only when nothing is left to do for it. A job that is asked for a finished
+search again tells the old result at once, so that a kill anywhere costs no more than that.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from daemon.agenda import in_order
+from daemon.forge import ForgeError
+from daemon.host import Host
+from daemon.jobs import JobError, Jobs, Progress
+from daemon.logs import find_log
+from daemon.origin import WorkspaceError
+from daemon.planner import Work, plan, queued
+from daemon.publish import Publication, Publisher
+from daemon.pull_request import Proposal
+from daemon.report import End, Held, Report
+from daemon.watch import Broken, Changed, Watch
+from optimizer.job import OptimizeRequest, OptimizeResult, TrialEvent
+from optimizer.store import Store, StoredGoal
+
+log = find_log(__name__)
+_ATTEMPTS = 3
+"""A goal whose job died so often is given up."""
+_CLAIM_S = 3600.0
+
+
+@dataclass
+class Cycle:
+    """The daemon's parts, and the turns it makes with them."""
+
+    store: Store
+    watch: Watch
+    make_publisher: Callable[[str], Publisher]
+    """From the name of the branch that pull requests go to."""
+    jobs: Jobs
+    host: Host
+    state: Path
+    store_url: str
+    holder: str
+    clock: Callable[[], float]
+    keep_going: Callable[[], bool]
+    """False once the daemon should stop, or has lost its role."""
+    on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None
+    _planned: list[str] = field(default_factory=list, init=False)
+    _ends: list[End] = field(default_factory=list, init=False)
+    _errors: list[str] = field(default_factory=list, init=False)
+
+    def run(self) -> Report:
+        """Return what one turn did. What is wrong with one goal does not keep the others.
+
+        Raises:
+            OtherRegistryError: The state folder belongs to another origin.
+            StoreError: The database is away.
+        """
+        self._planned, self._ends, self._errors = [], [], []
+        held: tuple[Held, ...] = ()
+        try:
+            seen = self.watch.look()
+            if isinstance(seen, Changed):
+                self._queue(seen)
+            elif isinstance(seen, Broken):
+                self._complain(seen)
+            held = self._work(seen.base, seen.revision)
+        except WorkspaceError as error:
+            self._fail("registry can't be read now", error)
+        return Report(
+            planned=tuple(self._planned),
+            ends=tuple(self._ends),
+            held=held,
+            errors=tuple(self._errors),
+            stopped=not self.keep_going(),
+        )
+
+    def _queue(self, seen: Changed) -> None:
+        published = self.watch.published(seen.revision) if seen.before is None else {}
+        goals = plan(seen.before, seen.after, published=published)
+        self._drop_obsolete(seen)
+        # In agenda order: of goals that are worth the same, the one queued first goes first.
+        kernels = frozenset(published)
+        for goal in in_order(goals, kernels=kernels, budget_s=seen.after.config.budget_s):
+            fresh = queued(goal, seen.after, revision=seen.revision)
+            if self.store.enqueue(fresh, now=self.clock()):
+                self._planned.append(f"{goal.operator} on {goal.hardware}")
+                log.info(
+                    "goal queued",
+                    operator=goal.operator,
+                    hardware=goal.hardware,
+                    reasons=list(goal.reasons),
+                )
+        self.watch.accept(seen)
+        log.info("registry read", revision=seen.revision, goals=len(goals))
+
+    def _drop_obsolete(self, seen: Changed) -> None:
+        for goal in self.store.pending_goals():
+            wanted = goal.hardware in seen.after.config.hardware
+            if goal.operator not in seen.after.operators or not wanted:
+                self._finish(goal, End.of(goal, "obsolete", "the registry no longer asks for it"))
+
+    def _complain(self, seen: Broken) -> None:
+        faults = seen.error.faults
+        message = f"registry at {seen.revision[:12]} is broken, the last good one stays in force:"
+        self._errors.append("\n  ".join((message, *map(str, faults))))
+        if seen.is_news:
+            log.error("registry is broken", revision=seen.revision, faults=[*map(str, faults)])
+
+    def _work(self, base: str, revision: str) -> tuple[Held, ...]:
+        """Work on what is queued and can be done here; return what can't."""
+        held: list[Held] = []
+        pending = self._drop_superseded(self.store.pending_goals())
+        kernels = frozenset(self.watch.published(revision)) if pending else frozenset()
+        publisher = self.make_publisher(base)
+        for goal in in_order(pending, kernels=kernels, budget_s=1.0):
+            if not self.keep_going():
+                break
+            work = self._read(goal)
+            if work is None:
+                continue
+            if obstacle := self.host.find_obstacle(work.hardware):
+                held.append(Held(operator=goal.operator, hardware=goal.hardware, why=obstacle))
+                continue
+            if self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=self.clock()):
+                self._try(goal, work, publisher, revision)
+        return tuple(held)
+
+    def _read(self, goal: StoredGoal) -> Work | None:
+        try:
+            return Work.from_json(goal.payload)
+        except ValidationError as error:
+            why = f"queued by another version of this program: {error.errors()[0]['msg']}"
+            self._finish(goal, End.of(goal, "failed", why))
+            return None
+
+    def _drop_superseded(self, pending: tuple[StoredGoal, ...]) -> tuple[StoredGoal, ...]:
+        newest: dict[tuple[str, str], StoredGoal] = {}
+        for goal in sorted(pending, key=lambda goal: goal.queued_at):
+            if older := newest.get((goal.operator, goal.hardware)):
+                self._finish(older, End.of(older, "superseded", "a later revision asks again"))
+            newest[goal.operator, goal.hardware] = goal
+        return tuple(newest.values())
+
+    def _try(self, goal: StoredGoal, work: Work, publisher: Publisher, revision: str) -> None:
+        try:
+            end = self._search(goal, work, publisher, revision)
+        except JobError as error:
+            end = self._count_attempt(goal, error)
+            self._fail("job failed", error, goal=goal)
+        except (WorkspaceError, ForgeError) as error:
+            end = None
+            self._fail("not published yet", error, goal=goal)
+        if end is None:
+            self.store.release(goal.key, self.holder)
+        else:
+            self._finish(goal, end)
+
+    def _search(
+        self, goal: StoredGoal, work: Work, publisher: Publisher, revision: str
+    ) -> End | None:
+        """Return how the goal ended; None where it goes on in a later turn."""
+        refusal = publisher.find_refusal(goal.operator, goal.hardware, goal.operator_digest)
+        if refusal is not None:
+            why = f"pull request #{refusal.number} was closed, which is a no"
+            return End.of(goal, "declined", why, publication=refusal)
+        log.info("search started", operator=goal.operator, hardware=goal.hardware)
+        result = self.jobs.run(
+            "optimize",
+            self._request(goal, work, revision),
+            on_progress=lambda event: self._progress(work, event),
+            keep_going=self.keep_going,
+        )
+        if not isinstance(result, OptimizeResult) or result.message == "stopped":
+            log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
+            return None
+        publication = self._publish(work, result, publisher)
+        return End.of_result(goal, result, publication)
+
+    def _request(self, goal: StoredGoal, work: Work, revision: str) -> OptimizeRequest:
+        return OptimizeRequest(
+            operator=work.operator,
+            hardware=work.hardware,
+            goal_key=goal.key,
+            store_url=self.store_url,
+            state_folder=self.state / "artefacts",
+            out_folder=self.state / "kernels" / goal.key[:16],
+            budget_s=work.budget_s,
+            minimum_gain=work.minimum_gain,
+            incumbent_folder=self._incumbent(goal, revision),
+        )
+
+    def _incumbent(self, goal: StoredGoal, revision: str) -> Path | None:
+        """Return a copy of the published kernel's folder, if there is one."""
+        path = f"kernels/{goal.operator}/{goal.hardware}"
+        files = self.watch.workspace.files(revision, path)
+        if not files:
+            return None
+        folder = self.state / "incumbents" / goal.key[:16]
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        return folder
+
+    def _publish(
+        self, work: Work, result: OptimizeResult, publisher: Publisher
+    ) -> Publication | None:
+        if result.kernel_folder is None or result.evidence is None:
+            return None
+        proposal = Proposal(
+            evidence=result.evidence,
+            origin=result.candidate.origin if result.candidate else "",
+            note=result.candidate.note if result.candidate else "",
+            outcomes=result.outcomes,
+            shares=work.shares,
+        )
+        return publisher.publish(proposal, read_folder(result.kernel_folder))
+
+    def _progress(self, work: Work, event: Progress) -> None:
+        if isinstance(event, TrialEvent) and event.fitness == event.best > 0:
+            log.info(
+                "better candidate",
+                operator=work.operator.name,
+                trial=event.number,
+                fitness=round(event.fitness, 3),
+                seconds_left=round(event.seconds_left),
+            )
+        self.on_progress(work, event)
+
+    def _count_attempt(self, goal: StoredGoal, error: JobError) -> End | None:
+        attempts = int(self.store.recall(f"attempts/{goal.key}") or 0) + 1
+        self.store.mark(f"attempts/{goal.key}", str(attempts))
+        return End.of(goal, "failed", str(error)) if attempts >= _ATTEMPTS else None
+
+    def _finish(self, goal: StoredGoal, end: End) -> None:
+        now = self.clock()
+        self.store.finish(goal.key, verdict=end.verdict, result=end.to_json(), now=now)
+        self._ends.append(end)
+        log.info("goal ended", **end.model_dump(mode="json", exclude_none=True))
+
+    def _fail(self, phrase: str, error: Exception, *, goal: StoredGoal | None = None) -> None:
+        where = {"operator": goal.operator, "hardware": goal.hardware} if goal else {}
+        log.error(phrase, error=str(error), **where)
+        told = f"{goal.operator} on {goal.hardware}: " if goal else ""
+        self._errors.append(f"{told}{phrase}: {error}")
+
+
+def read_folder(folder: Path) -> dict[str, bytes]:
+    """Return a folder's files by their path in it; what is hidden or a link stays out."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and not path.is_symlink()
+        and not any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
+    }
