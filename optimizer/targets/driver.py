@@ -47,7 +47,7 @@ class Driver:
         try:
             self._library = ctypes.CDLL(_LIBRARY)
         except OSError as error:
-            msg = f"no NVIDIA driver here ({error}); this code runs where one is installed"
+            msg = f"there is no NVIDIA driver here ({error})"
             raise OSError(msg) from error
         for name, types in _SIGNATURES.items():
             function = getattr(self._library, name)

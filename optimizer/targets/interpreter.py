@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 import triton.language as tl
+from triton.runtime.errors import InterpreterError
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import JITFunction
 
@@ -18,6 +19,8 @@ from optimizer.targets.artefact import source_sha256
 from optimizer.targets.target import Instance, Launcher
 from optimizer.targets.triton_source import find_kernel, load_source
 
+INTERPRETER_ERRORS: Final = (InterpreterError,)
+"""What a launch may raise: an error in the kernel, or in the interpreter itself."""
 _SCALARS: Final = {
     "i32": (tl.int32, np.int32),
     "i64": (tl.int64, np.int64),

@@ -1,0 +1,159 @@
+"""What this machine can build, run, time and sandbox, each found out by trying it."""
+
+import importlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import torch
+
+from optimizer.environment import cpu_name, driver_version
+from optimizer.errors import OptimizerError
+from optimizer.evaluate.sandbox import Limits, call
+from optimizer.job import Ability
+from optimizer.targets.cpu import REMEDY, CpuTarget, compiler_version, host_cpu_arch
+from optimizer.targets.driver import open_driver
+from optimizer.targets.target import Build, BuildError, Instance
+
+_CPP: Final = """\
+extern "C" void KERNEL(add_one)(const float* x, float* y, int64_t count) {
+#pragma omp parallel for simd
+  for (int64_t i = 0; i < count; ++i) y[i] = x[i] + 1.0f;
+}
+"""
+_TRITON: Final = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_one(x, y, count, BLOCK: tl.constexpr):
+    for start in range(0, count, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(y + at, tl.load(x + at, mask=at < count) + 1, mask=at < count)
+"""
+_TYPES: Final = ("*fp32", "*fp32")
+_PIP: Final = "pip install 'triton>=3.6' 'numpy<2.4'"
+_ARCH: Final = "sm_90"
+_BUSY: Final = 0.7
+_SANDBOX: Final = Limits(wall_s=60.0)
+
+
+def examine() -> tuple[Ability, ...]:
+    """Return what this machine can do and, of what it can't, what to install."""
+    return tuple(check() for check in CHECKS)
+
+
+def reply(text: str) -> str:
+    """Return the text: what a sandboxed child is asked, to see that it answers."""
+    return text
+
+
+def _build_cpp() -> Ability:
+    name = "build and run C++"
+    arch = host_cpu_arch()
+    if not compiler_version():
+        return Ability(name=name, able=False, detail="there is no g++", remedy=REMEDY)
+    instance = Instance(kernel="add_one", types=(*_TYPES, "i64"), warps=1)
+    try:
+        with tempfile.TemporaryDirectory(prefix="kernelevolve-") as folder:
+            target = CpuTarget(arch)
+            (built,) = target.build([Build(code=_CPP, instances=(instance,))], [Path(folder)])
+            if isinstance(built, BuildError):
+                raise built
+            x, y = torch.zeros(3), torch.zeros(3)
+            launch = target.load(Path(folder)).launcher(instance)
+            launch((1,), (x.data_ptr(), y.data_ptr(), 3))
+    except (OptimizerError, OSError) as error:
+        remedy = f"{REMEDY} libgomp1"
+        return Ability(name=name, able=False, detail=str(error), remedy=remedy)
+    detail = f"{compiler_version()}, for {arch} on {cpu_name()}"
+    return Ability(name=name, able=y.tolist() == [1.0] * 3, detail=detail)
+
+
+def _time_cpu() -> Ability:
+    threads, load = torch.get_num_threads(), os.getloadavg()[0]
+    detail = f"{threads} threads, load {load:.1f}"
+    busy = load > _BUSY * threads
+    remedy = "end what else runs here, or results will be Unclear" if busy else ""
+    return Ability(name="time on the processor", able=not busy, detail=detail, remedy=remedy)
+
+
+def _compile_triton() -> Ability:
+    name = f"compile Triton for NVIDIA devices ({_ARCH} tried)"
+    target = _module("optimizer.targets.cuda")
+    if target is None:
+        return Ability(name=name, able=False, detail="there is no Triton", remedy=_PIP)
+    instance = Instance(
+        kernel="add_one", types=(*_TYPES, "i32"), divisible=(True, True, False),
+        constants=(("BLOCK", 128),),
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="kernelevolve-") as folder:
+        (built,) = target.CudaTarget(_ARCH).build(
+            [Build(code=_TRITON, instances=(instance,))], [Path(folder)]
+        )
+    if isinstance(built, BuildError):
+        return Ability(name=name, able=False, detail=str(built), remedy=_PIP)
+    detail = f"{target.CudaTarget(_ARCH).toolchain}; needs no device"
+    return Ability(name=name, able=True, detail=detail)
+
+
+def _interpret_triton() -> Ability:
+    name = "check Triton without a device"
+    interpreter = _module("optimizer.targets.interpreter")
+    if interpreter is None:
+        return Ability(name=name, able=False, detail="there is no Triton", remedy=_PIP)
+    instance = Instance(kernel="add_one", types=(*_TYPES, "i32"), constants=(("BLOCK", 2),))
+    x, y = torch.zeros(3), torch.zeros(3)
+    launch = interpreter.InterpreterTable(_TRITON).launcher(instance)
+    try:
+        launch((1,), (x.data_ptr(), y.data_ptr(), 3))
+    except interpreter.INTERPRETER_ERRORS as error:
+        # Triton 3.6 on numpy 2.4 fails at the first loop.
+        return Ability(name=name, able=False, detail=str(error), remedy=_PIP)
+    detail = "Triton's interpreter; at small sizes, never timed"
+    return Ability(name=name, able=y.tolist() == [1.0] * 3, detail=detail)
+
+
+def _run_cuda() -> Ability:
+    name = "run and time on NVIDIA devices"
+    try:
+        open_driver()
+    except OSError as error:
+        remedy = "a machine with an NVIDIA device and its driver"
+        return Ability(name=name, able=False, detail=str(error), remedy=remedy)
+    if not torch.cuda.is_available():
+        detail = f"there is a driver ({driver_version()}), but torch {torch.__version__} sees none"
+        remedy = "the CUDA build of torch, and a device that this process may see"
+        return Ability(name=name, able=False, detail=detail, remedy=remedy)
+    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    detail = f"{', '.join(names)}; driver {driver_version()}"
+    return Ability(name=name, able=True, detail=detail)
+
+
+def _sandbox() -> Ability:
+    name = "run foreign code in processes that can be killed"
+    try:
+        able = call(f"{__name__}:{reply.__name__}", "well", limits=_SANDBOX) == "well"
+    except (OptimizerError, OSError) as error:
+        remedy = "allow starting processes and setting their limits (setrlimit, setsid)"
+        return Ability(name=name, able=False, detail=str(error), remedy=remedy)
+    detail = "own session, memory and time limits; no wall against the network or files"
+    return Ability(name=name, able=able, detail=detail)
+
+
+def _module(name: str) -> ModuleType | None:
+    """Return a module that needs Triton, None where Triton is absent."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+CHECKS: Final[tuple[Callable[[], Ability], ...]] = (
+    _build_cpp, _time_cpu, _compile_triton, _interpret_triton, _run_cuda, _sandbox,
+)  # fmt: skip
+"""All that is examined, in the order told."""
