@@ -46,7 +46,7 @@ def load_reference(operator: Operator) -> ModuleType:
     linecache.cache[file] = (len(operator.source), None, lines, file)
     sys.modules[name] = module
     try:
-        exec(compile(operator.source, file, "exec"), module.__dict__)  # noqa: S102
+        exec(compile(operator.source, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
     except BaseException:
         del sys.modules[name]
         raise
@@ -71,6 +71,9 @@ def make_inputs(  # noqa: PLR0913 - all that a draw depends on
         scale: A factor on the values of floating inputs.
         device: Where the inputs are made.
         module: The reference's module, for values of the kind ``made``; loaded if absent.
+
+    Raises:
+        ValueError: A function for values of the kind ``made`` returns another shape or dtype.
     """
     generator = torch.Generator(device=device).manual_seed(seed)
     draw = _Draw(operator, workload, generator, scale, module)
@@ -199,7 +202,7 @@ class _Draw:
             case IdsFrom(table=name, hit_share=hit_share):
                 return self._ids(self._member(name, member), shape, hit_share)
             case Made(function=name):
-                return self._made_by(name, dtype)
+                return self._made_by(name, tensor, shape, dtype)
 
     def _normal(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         wide = torch.float64 if dtype == torch.float64 else torch.float32
@@ -236,13 +239,17 @@ class _Draw:
         hit = torch.rand(shape, generator=self.generator, device=device) < hit_share
         return torch.where(hit, hits, others)
 
-    def _made_by(self, name: str, dtype: torch.dtype) -> Tensor:
+    def _made_by(
+        self, function: str, tensor: InputSpec, shape: tuple[int, ...], dtype: torch.dtype
+    ) -> Tensor:
         if self.module is None:
             self.module = load_reference(self.operator)
-        sizes = {
-            axis: self.workload.sizes[axis]
-            for axis in self.operator.spec.axes
-            if axis in self.workload.sizes
-        }
-        value: Tensor = getattr(self.module, name)(self.generator, sizes, dtype)
+        sizes = {**self.workload.sizes, **dict(zip(tensor.shape, shape, strict=True))}
+        value = getattr(self.module, function)(self.generator, sizes, dtype)
+        if not isinstance(value, Tensor) or (tuple(value.shape), value.dtype) != (shape, dtype):
+            got = (
+                f"{tuple(value.shape)} {value.dtype}" if isinstance(value, Tensor) else repr(value)
+            )
+            msg = f"{self.operator.name}: {function} made {got:.200}, wanted {shape} {dtype}"
+            raise ValueError(msg)
         return value.to(self.generator.device)

@@ -50,13 +50,17 @@ def _spell(node: object) -> str:
         return "[" + ",".join(_spell(item) for item in node if not _is_prose(item)) + "]"
     if not isinstance(node, ast.AST):
         return repr(node)
+    if isinstance(node, ast.JoinedStr):
+        # Python 3.12 leaves empty texts among the parts.
+        parts = [v for v in node.values if not (isinstance(v, ast.Constant) and v.value == "")]
+        return f"JoinedStr({_spell(parts)})"
     fields = ((name, getattr(node, name, None)) for name in node._fields)
-    parts = (
+    told = (
         f"{name}={_spell(value)}"
         for name, value in fields
         if value is not None and value != [] and name not in {"ctx", "type_comment", "kind"}
     )
-    return f"{type(node).__name__}({','.join(parts)})"
+    return f"{type(node).__name__}({','.join(told)})"
 
 
 def _is_prose(node: object) -> bool:
