@@ -1,16 +1,17 @@
 """The optimise job with a device that says what it is told to say."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from knowledge.evidence import Better, NotBetter, Unclear
+from knowledge.evidence import Better, Evidence, NotBetter, Unclear
 from knowledge.outcome import Incorrect, Outcome
-from operator_registry.record import Record
 from optimizer.candidate import Candidate
 from optimizer.errors import CaptureError
+from optimizer.events import Event, Tell
 from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent, TrialEvent
 from optimizer.kernel import read_kernel
 from optimizer.optimize import Workshop, optimize
@@ -34,9 +35,10 @@ class Bench:
     store: Store
     folder: Path
     runner: FakeRunner = field(default_factory=lambda: FakeRunner(time_one))
-    told: list[Record] = field(default_factory=list)
+    told: list[Event] = field(default_factory=list)
     make_proposers: Callable[[], list[Proposer]] = lambda: [ScriptedProposer([SLOW, FAST])]
     stopped: Callable[[], bool] = lambda: False
+    tell: Tell | None = None
 
     def run(self, goal_key: str = "g", *, incumbent: Path | None = None) -> OptimizeResult:
         request = OptimizeRequest(
@@ -58,7 +60,7 @@ class Bench:
                 self.make_proposers,
                 "1",
                 clock,
-                self.told.append,
+                self.tell or self.told.append,
                 self.stopped,
             ),
         )
@@ -141,23 +143,54 @@ def test_a_folder_that_is_gone_is_written_again(bench: Bench) -> None:
     assert read_kernel(folder)
 
 
-def test_a_job_that_died_after_its_proof_proves_nothing_again(bench: Bench) -> None:
-    class Crash(BaseException):
-        pass
+class Crash(BaseException):
+    """A SIGKILL at a chosen point, in-process."""
 
-    def die(event: Record) -> None:
-        if isinstance(event, PhaseEvent) and event.phase == "write":
+
+@dataclass
+class Fuse:
+    """Crashes when it is touched for the n-th time."""
+
+    touches: int
+
+    def touch(self) -> None:
+        self.touches -= 1
+        if self.touches == 0:
             raise Crash
 
-    bench.told = type("Told", (list,), {"append": staticmethod(die)})()
-    with pytest.raises(Crash):
+    def arm(self, bench: Bench) -> None:
+        """Touch at every event, and before every trial and confirming run."""
+        try_one, confirm_one = bench.runner.try_one, bench.runner.confirm_one
+
+        def touch_and_try(candidate: Candidate) -> Outcome:
+            self.touch()
+            return try_one(candidate)
+
+        def touch_and_confirm(candidate: Candidate) -> Evidence | Outcome:
+            self.touch()
+            return confirm_one(candidate)
+
+        bench.runner = FakeRunner(touch_and_try, touch_and_confirm, bench.runner.clock)
+        bench.tell = lambda event: self.touch()
+
+
+@pytest.mark.parametrize("touches", range(1, 11))
+def test_a_job_that_dies_anywhere_goes_on_as_if_it_had_not(bench: Bench, touches: int) -> None:
+    fuse = Fuse(touches)
+    fuse.arm(bench)
+    with suppress(Crash):
         bench.run()
-    bench.told = []
+    known = len(bench.store.trials(1))
+    bench.runner, bench.tell = FakeRunner(time_one, clock=bench.runner.clock), None
 
     result = bench.run()
 
     assert result.verdict == Better()
-    assert len(bench.runner.confirmed) == 1
+    assert [trial.number for trial in bench.store.trials(1)] == [1, 2]
+    assert len(bench.runner.ran) == 2 - known
+    assert len(bench.store.confirmations(1)) == 1
+    assert result.kernel_folder is not None
+    assert read_kernel(result.kernel_folder)
 
 
 def test_a_stopped_job_has_no_verdict_and_can_go_on(bench: Bench) -> None:
