@@ -103,7 +103,7 @@ def find_text_fault(path: str, text: str) -> Fault | None:
 
     Bytes that are no UTF-8 are expected as lone surrogates (``errors="surrogateescape"``).
     """
-    if len(text) > LARGEST_FILE_BYTES:
+    if len(text.encode(errors="surrogateescape")) > LARGEST_FILE_BYTES:
         message = f"is larger than {LARGEST_FILE_BYTES // 1024} KiB"
         return Fault(path=path, line=1, message=message, remedy="shorten it")
     bad = _UNPRINTABLE.search(text)
