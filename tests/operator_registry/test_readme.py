@@ -12,8 +12,9 @@ README = (Path(__file__).parents[2] / "operator_registry" / "README.md").read_te
 
 
 def block(language: str) -> str:
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    return text
+    found = re.search(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert found
+    return found.group(1)
 
 
 FILES = {
