@@ -33,22 +33,21 @@ class Budget(Record):
 
 @dataclass(frozen=True)
 class Pace:
-    """How long trials have taken so far, from which the next batch is sized."""
+    """How long a trial took in the last batch; the first one also times the peers, and is slow."""
 
-    trials: int = 0
-    seconds: float = 0.0
+    trial_s: float | None = None
 
     def batch(self, left_s: float, *, at_most: int) -> int:
-        """Return how many candidates to try next, so that the time left is not overrun.
+        """Return how many candidates to try next, so that the time left is hardly overrun.
 
-        0 when no trial fits; before the first trial is known, half of a full batch.
+        At least one while there is time; before the first trial is known, half of a full batch.
         """
         if left_s <= 0:
             return 0
-        if self.trials == 0:
+        if self.trial_s is None:
             return max(1, at_most // 2)
-        return min(at_most, int(left_s / max(self.seconds / self.trials, 1e-3)))
+        return max(1, min(at_most, int(left_s / max(self.trial_s, 1e-3))))
 
     def after(self, trials: int, seconds: float) -> "Pace":
-        """Return the pace with another batch counted in."""
-        return Pace(self.trials + trials, self.seconds + seconds)
+        """Return the pace after a batch; known results, which cost nothing, do not change it."""
+        return Pace(seconds / trials) if trials else self

@@ -88,7 +88,8 @@ def make_executor(kernel: Kernel, variant: Variant, folder: Path) -> tuple[Execu
 def scrubbed(size: Sequence[int], /, *, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return memory that a kernel must write before anyone may read it."""
     count = math.prod(size) * dtype.itemsize
-    return torch.full((count,), 0xFF, dtype=torch.uint8, device=device).view(dtype).view(tuple(size))
+    ones = torch.full((count,), 0xFF, dtype=torch.uint8, device=device)
+    return ones.view(dtype).view(tuple(size))
 
 
 @torch.no_grad()

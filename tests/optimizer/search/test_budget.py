@@ -27,11 +27,19 @@ def test_no_time_left_is_ever_negative(total_s: float, spent_s: float) -> None:
 
 
 @given(SECONDS, st.integers(1, 100), SECONDS)
-def test_a_batch_fits_the_time_left(left_s: float, trials: int, seconds: float) -> None:
+def test_a_batch_overruns_the_time_left_by_one_trial_at_most(
+    left_s: float, trials: int, seconds: float
+) -> None:
     pace = Pace().after(trials, seconds)
 
-    assert pace.batch(left_s, at_most=8) * seconds / trials <= left_s * 1.001
+    assert (pace.batch(left_s, at_most=8) - 1) * seconds / trials <= left_s
 
 
 def test_no_batch_is_begun_without_time() -> None:
     assert Pace().batch(0, at_most=8) == 0
+
+
+def test_the_last_batch_sets_the_pace() -> None:
+    pace = Pace().after(3, 60).after(3, 3).after(0, 0.1)
+
+    assert pace.batch(4, at_most=8) == 4
