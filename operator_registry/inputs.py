@@ -229,10 +229,10 @@ class _Draw:
         """Return ids of which a share is in the table; the others lie among or above its ids."""
         if table.numel() == 0:
             return self._integers(0, 1000, shape)
-        ordered = table.flatten().sort().values
+        ordered = table.flatten().long().sort().values
         above = int(ordered[-1]) + 1
-        others = self._integers(min(int(ordered[0]), 0), above + 1, shape)
-        place = torch.searchsorted(ordered, others).clamp(max=ordered.numel() - 1)
+        others = self._integers(min(int(ordered[0]), 0), above, shape)
+        place = torch.searchsorted(ordered, others)
         others = torch.where(ordered[place] == others, above, others)
         hits = ordered[self._integers(0, ordered.numel(), shape)]
         device = self.generator.device

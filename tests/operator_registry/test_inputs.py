@@ -7,6 +7,7 @@ from torch import Tensor
 from operator_registry.inputs import Value, load_reference, make_inputs, resolve_sizes
 from operator_registry.registry import CATALOG, Operator, load_registry, parse_registry
 from operator_registry.spec import (
+    DType,
     IdsFrom,
     InputSpec,
     Made,
@@ -116,11 +117,16 @@ def test_uniform_values_stay_in_their_range(dtype: str) -> None:
     assert float(values.max()) <= (2 if dtype.endswith(("8", "64")) and "f" not in dtype else 3)
 
 
-@pytest.mark.parametrize("entries", [0, 1, 300])
-def test_ids_hit_the_table_as_often_as_the_spec_says(entries: int) -> None:
+@pytest.mark.parametrize(
+    ("entries", "dtype", "below"),
+    [(0, "int64", 9), (1, "int64", 9), (300, "int32", 1000), (300, "int64", 2**63 - 1)],
+)
+def test_ids_hit_the_table_as_often_as_the_spec_says(
+    entries: int, dtype: DType, below: int
+) -> None:
     operator = operator_of(
-        ids=InputSpec(shape=("rows",), dtype="int64", values=IdsFrom(table="t", hit_share=0.75)),
-        t=InputSpec(shape=("entries",), dtype="int64", values=SortedUniqueIds(below=1000)),
+        ids=InputSpec(shape=("rows",), dtype=dtype, values=IdsFrom(table="t", hit_share=0.75)),
+        t=InputSpec(shape=("entries",), dtype=dtype, values=SortedUniqueIds(below=below)),
     )
     workload = Workload(name="one", sizes={"rows": 9999, "entries": entries})
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operator_registry.checks.operators import FUNCTIONS_OF_PLANS
 from operator_registry.registry import RegistryError, parse_registry, read_files
+from optimizer.expression import FUNCTIONS
 from tests.operator_registry.small import (
     CONFIG,
     DEVICE,
@@ -251,6 +253,20 @@ def test_bytes_that_are_no_utf8_are_told_with_their_line(tmp_path: Path) -> None
     found = faults_of(read_files(tmp_path))
 
     assert found[0][2] == "registry.yaml:2: byte 0xf8 is no UTF-8; save the file as UTF-8"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["(" * 99_999, "-" * 99_999 + "1", "+".join(["a"] * 50_000), "a" + ".b" * 50_000, "f(" * 90],
+    ids=["brackets", "signs", "sums", "attributes", "calls"],
+)
+def test_a_source_that_nests_without_end_is_a_fault(source: str) -> None:
+    assert SOURCE in {path for path, *_ in faults_of({**FILES, SOURCE: source})}
+
+
+def test_words_of_plans_are_kept_free() -> None:
+    """This package can't import the optimizer's, so it holds a copy."""
+    assert frozenset(FUNCTIONS) == FUNCTIONS_OF_PLANS
 
 
 def test_faults_of_all_files_come_together() -> None:
