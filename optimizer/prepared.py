@@ -19,7 +19,7 @@ from optimizer.binding import (
     Unread,
 )
 from optimizer.errors import CallError
-from optimizer.expression import integer
+from optimizer.expression import cdiv, integer
 from optimizer.plan import Launch, LibraryCall, ReadSize
 from optimizer.scope import speaking_of
 from optimizer.shapes import output_shape
@@ -276,6 +276,6 @@ def _lay_out(binding: Binding) -> tuple[dict[str, Buffer], int, int]:
         with speaking_of(f"buffer {name}"):
             shape = tuple(integer(text, binding.scope.values) for text in buffer.shape)
         laid[name] = Buffer(end, shape, getattr(torch, binding.memory[name].dtype))
-        end += -(-laid[name].size_bytes // _BUFFER_ALIGNMENT) * _BUFFER_ALIGNMENT
+        end += max(1, cdiv(laid[name].size_bytes, _BUFFER_ALIGNMENT)) * _BUFFER_ALIGNMENT
         zeroed = end if buffer.zeroed else zeroed
     return laid, end, zeroed

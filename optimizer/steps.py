@@ -151,8 +151,11 @@ def make_read(step: ReadSize, layout: Layout) -> Step:
         if not isinstance(memory, Tensor):
             msg = f"sizes are read from a buffer or tensor; {step.buffer} is a list"
             raise PlanError(msg)
-        found = [int(v) for v in memory.reshape(-1)[index : index + count].tolist()]
-        size = tuple(found) if isinstance(bound, tuple) else (found or [-1])[0]
+        found = tuple(map(int, memory.reshape(-1)[index : index + count].tolist()))
+        if len(found) != count:
+            msg = f"{step.buffer} has {memory.numel()} elements; {count} from {index} on are read"
+            raise PlanError(msg)
+        size = found if isinstance(bound, tuple) or count != 1 else found[0]
         _refuse_size(step, size, bound)
         frame.read[step.axis] = size
         frame.scope = binding.scope_after(frame.read)
