@@ -2,18 +2,16 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from knowledge.evidence import Evidence
 from knowledge.fitness import fitness
 from knowledge.outcome import Passed
 from knowledge.verdict import judge
-from operator_registry.hardware import HardwareSpec
 from operator_registry.record import Record
-from operator_registry.registry import Operator
 from optimizer.bench import bench
 from optimizer.doctor import examine
 from optimizer.evaluate.evaluator import JUDGE_VERSION
@@ -60,11 +58,11 @@ class Task:
 
 def run_optimize(request: OptimizeRequest, tell: Tell, stopped: Stopped) -> OptimizeResult:
     """Search, prove and write the kernel's folder."""
-    with Store(request.store_url) as store:
+    with Store(request.store_url) as store, _runner(request) as runner:
         store.migrate()
         workshop = Workshop(
             store=store,
-            runner=_runner(request.operator, request.hardware, request.state_folder),
+            runner=runner,
             make_proposers=lambda: make_proposers(request.operator, request.hardware),
             judge_version=JUDGE_VERSION,
             clock=CLOCK,
@@ -76,33 +74,35 @@ def run_optimize(request: OptimizeRequest, tell: Tell, stopped: Stopped) -> Opti
 
 def run_evaluate(request: EvaluateRequest, tell: Tell, stopped: Stopped) -> EvaluateResult:
     """Try one candidate, as a search would."""
-    runner = _runner(request.operator, request.hardware, request.state_folder)
-    tell(PhaseEvent(phase="check", detail=request.candidate.note, seconds_left=request.budget_s))
-    (evaluation,) = runner.evaluate([request.candidate])
-    result = EvaluateResult(evaluation=evaluation, fitness=fitness(evaluation.outcome))
-    outcome = evaluation.outcome
-    if not request.confirm or not isinstance(outcome, Passed) or not outcome.times or stopped():
-        return result
-    tell(PhaseEvent(phase="confirm", seconds_left=request.budget_s))
-    proof = runner.confirm(
-        request.candidate,
-        deadline_s=request.budget_s,
-        alpha=FIRST_ALPHA,
-        handed_back=freeze_dispatch(outcome),
-    )
-    if not isinstance(proof, Evidence):
-        failed = evaluation.model_copy(update={"outcome": proof})
-        return EvaluateResult(evaluation=failed, fitness=0.0)
-    return result.model_copy(update={"evidence": proof, "verdict": judge(proof)})
+    with _runner(request) as runner:
+        left_s = request.budget_s
+        tell(PhaseEvent(phase="check", detail=request.candidate.note, seconds_left=left_s))
+        (evaluation,) = runner.evaluate([request.candidate])
+        outcome = evaluation.outcome
+        result = EvaluateResult(evaluation=evaluation, fitness=fitness(outcome))
+        timed = isinstance(outcome, Passed) and len(outcome.times) > 0
+        if not request.confirm or not timed or stopped():
+            return result
+        tell(PhaseEvent(phase="confirm", seconds_left=left_s))
+        proof = runner.confirm(
+            request.candidate,
+            deadline_s=left_s,
+            alpha=FIRST_ALPHA,
+            handed_back=freeze_dispatch(outcome),
+        )
+    if isinstance(proof, Evidence):
+        return result.model_copy(update={"evidence": proof, "verdict": judge(proof)})
+    failed = evaluation.model_copy(update={"outcome": proof})
+    return EvaluateResult(evaluation=failed, fitness=0.0)
 
 
 def run_verify(request: VerifyRequest, tell: Tell, stopped: Stopped) -> VerifyResult:
     """Replay a published kernel."""
 
-    def make_runner(kernel: Kernel) -> Runner | CannotRun:
+    def make_runner(kernel: Kernel) -> AbstractContextManager[Runner] | CannotRun:
         if obstacle := find_obstacle(kernel.hardware):
             return CannotRun(reason=obstacle)
-        return _runner(kernel.operator, kernel.hardware, request.state_folder)
+        return LocalRunner(kernel.operator, kernel.hardware, folder=request.state_folder)
 
     at = datetime.fromtimestamp(CLOCK.epoch_s(), UTC).isoformat(timespec="seconds")
     return verify(request, make_runner=make_runner, tell=tell, at=at)
@@ -127,5 +127,10 @@ TASKS: Mapping[str, Task] = {
 }
 
 
-def _runner(operator: Operator, hardware: HardwareSpec, folder: Path) -> Runner:
-    return LocalRunner(operator, hardware, folder=folder)
+def _runner(request: OptimizeRequest | EvaluateRequest) -> LocalRunner:
+    return LocalRunner(
+        request.operator,
+        request.hardware,
+        folder=request.state_folder,
+        minimum_gain=request.minimum_gain,
+    )

@@ -1,6 +1,7 @@
 """A published kernel replayed: built anew, checked and timed under new seeds."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from knowledge.evaluation import Environment
@@ -25,7 +26,7 @@ REPLAY_ALPHA = 0.025
 TOLERANCE = 0.9
 """How far a replay on the same device may stay below the published interval's lower end."""
 Finding = Reproduced | NotReproduced | CannotRun
-MakeRunner = Callable[[Kernel], Runner | CannotRun]
+MakeRunner = Callable[[Kernel], AbstractContextManager[Runner] | CannotRun]
 
 
 def verify(request: VerifyRequest, *, make_runner: MakeRunner, tell: Tell, at: str) -> VerifyResult:
@@ -53,22 +54,23 @@ def _replay(
         kernel = read_kernel(request.kernel_folder)
     except KernelFolderError as error:
         return [_found(NotReproduced(reason=str(error)), at)]
-    runner = make_runner(kernel)
-    if isinstance(runner, CannotRun):
-        return [_found(runner, at, variant=variant) for variant in kernel.variants.values()]
+    made = make_runner(kernel)
+    if isinstance(made, CannotRun):
+        return [_found(made, at, variant=variant) for variant in kernel.variants.values()]
     verifications = []
-    for variant in kernel.variants.values():
-        tell(PhaseEvent(phase="check", detail=variant.name, seconds_left=request.budget_s))
-        result = runner.confirm(
-            variant.candidate,
-            deadline_s=request.budget_s / len(kernel.variants),
-            alpha=REPLAY_ALPHA,
-            handed_back=handed_back(kernel),
-        )
-        finding = compare(variant.evidence, result)
-        verifications.append(
-            _found(finding, at, variant=variant, replay=result, environment=runner.environment)
-        )
+    with made as runner:
+        for variant in kernel.variants.values():
+            tell(PhaseEvent(phase="check", detail=variant.name, seconds_left=request.budget_s))
+            result = runner.confirm(
+                variant.candidate,
+                deadline_s=request.budget_s / len(kernel.variants),
+                alpha=REPLAY_ALPHA,
+                handed_back=handed_back(kernel),
+            )
+            finding = compare(variant.evidence, result)
+            verifications.append(
+                _found(finding, at, variant=variant, replay=result, environment=runner.environment)
+            )
     return verifications
 
 

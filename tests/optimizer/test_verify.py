@@ -1,5 +1,6 @@
 """A kernel replayed on a device that says what it is told to say."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def run(folder: Path, runner: FakeRunner | CannotRun, *, record: bool = False) -
     request = VerifyRequest(kernel_folder=folder, state_folder=folder.parent, record=record)
     return verify(
         request,
-        make_runner=lambda kernel: runner,
+        make_runner=lambda kernel: runner if isinstance(runner, CannotRun) else nullcontext(runner),
         tell=lambda event: None,
         at="2026-11-30T12:00:00+00:00",
     )
