@@ -66,10 +66,10 @@ def speaking_of(what: str) -> Generator[None]:
     """Say where in a plan an expression fails.
 
     Raises:
-        PlanError: In place of an expression's own error.
+        PlanError: In place of an expression's own error, or with the place before its message.
     """
     try:
         yield
-    except (ExpressionError, CallError) as error:
+    except (ExpressionError, CallError, PlanError) as error:
         msg = f"{what}: {error}"
         raise PlanError(msg) from error
