@@ -1,18 +1,13 @@
 """The machine that this is: what its processor and its GPUs are called, without torch."""
 
-import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from operator_registry.hardware import HardwareSpec
+from optimizer.targets import host_cpu_arch
 
-_LEVELS = (
-    ("x86-64-v4", frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})),
-    ("x86-64-v3", frozenset({"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"})),
-)
 _QUERY = ("nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader")
 _QUERY_S = 20
 
@@ -29,14 +24,14 @@ class Gpu:
 class Host:
     """What this machine can run kernels on."""
 
-    cpu_arch: str | None
-    """The highest level of x86-64 that we have kernels for; None on another processor."""
+    cpu_arch: str
+    """The level of x86-64, such as ``x86-64-v3``."""
     gpus: tuple[Gpu, ...] = ()
 
     @property
-    def cpu(self) -> str | None:
+    def cpu(self) -> str:
         """Return the hardware that ``cpu`` means on this machine's command line."""
-        return self.cpu_arch and f"cpu-{self.cpu_arch}"
+        return f"cpu-{self.cpu_arch}"
 
     def find_obstacle(self, hardware: HardwareSpec) -> str | None:
         """Return why results for a hardware can't be made here; None where they can."""
@@ -44,7 +39,7 @@ class Host:
         if hardware.target == "cpu":
             if wanted == self.cpu_arch:
                 return None
-            return f"needs an {wanted} processor; this one is {self.cpu_arch or 'no x86-64-v3'}"
+            return f"needs a processor of level {wanted}; this one is {self.cpu_arch}"
         found = ", ".join(gpu.name for gpu in self.gpus) or "none"
         for gpu in self.gpus:
             if gpu.arch == wanted and hardware.name.split("-")[0] in gpu.name.lower():
@@ -54,15 +49,7 @@ class Host:
 
 def detect_host() -> Host:
     """Return what this machine is."""
-    return Host(cpu_arch=_cpu_arch(), gpus=_gpus())
-
-
-def level_of(flags: frozenset[str]) -> str | None:
-    """Return the highest level of x86-64 that a processor with these flags has."""
-    for level, needed in _LEVELS:
-        if needed <= flags:
-            return level
-    return None
+    return Host(cpu_arch=host_cpu_arch(), gpus=_gpus())
 
 
 def read_gpus(lines: Sequence[str]) -> tuple[Gpu, ...]:
@@ -73,15 +60,6 @@ def read_gpus(lines: Sequence[str]) -> tuple[Gpu, ...]:
         for name, _, capability in pairs
         if name
     )
-
-
-def _cpu_arch() -> str | None:
-    if platform.machine() != "x86_64":
-        return None
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("flags"):
-            return level_of(frozenset(line.partition(":")[2].split()))
-    return None
 
 
 def _gpus() -> tuple[Gpu, ...]:

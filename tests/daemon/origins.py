@@ -15,7 +15,7 @@ from operator_registry.registry import CATALOG
 
 ME = Signature("me", "me@localhost", "2026-11-30T12:00:00+00:00")
 SCRIPTED = Jobs((sys.executable, "-m", "tests.daemon.scripted_job"))
-HERE = detect_host().cpu or "cpu-x86-64-v3"
+HERE = detect_host().cpu
 
 
 @dataclass

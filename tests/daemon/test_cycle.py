@@ -189,7 +189,7 @@ def test_a_goal_whose_holder_is_dead_is_taken_again(origin: Origin) -> None:
     turn(origin, is_stopped=lambda: True)
     with open_store(origin.settings) as store:
         (goal,) = store.pending_goals()
-        assert store.claim(goal.key, "killed", ttl_s=1e9, now=0)
+        assert store.claim(goal.key, "killed", ttl_s=1e12, now=0)
 
     assert [end.verdict for end in turn(origin).ends] == ["better"]
 

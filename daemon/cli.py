@@ -1,0 +1,186 @@
+"""Finds, proves and proposes faster kernels for the operators of a registry."""
+
+import argparse
+import importlib
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+_BUDGET = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h)?$")
+_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_WIDE = 240
+_SHARD = re.compile(r"^([1-9]\d*)/([1-9]\d*)$")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 good, 1 a finding, 2 misuse."""
+    args = _build_parser().parse_args(argv)
+    # Loaded only now, so that `--help` and a typing error are answered at once.
+    commands: Any = importlib.import_module(f"daemon.{args.module}")
+    terminal = _open_terminal(as_json=getattr(args, "json", False))
+    try:
+        code: int = getattr(commands, args.run)(args, terminal)
+    except commands.MISUSE as error:
+        terminal.complain(f"kernelevolve: {error}")
+        return 2
+    except commands.FAULTS as error:
+        terminal.complain(f"kernelevolve: {error}")
+        return 1
+    return code
+
+
+def _open_terminal(*, as_json: bool) -> Any:  # noqa: ANN401 - its module is loaded late
+    terminal = importlib.import_module("daemon.terminal")
+    return terminal.Terminal(
+        # A script that reads a table wants a row on a line.
+        out=Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDE),
+        err=Console(file=sys.stderr, highlight=False),
+        as_json=as_json,
+    )
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kernelevolve",
+        description=__doc__,
+        epilog="Exit codes: 0 good, 1 a finding, 2 misuse. Settings are KERNELEVOLVE_* variables; "
+        "see daemon/README.md.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_registry(commands)
+    _add_search(commands)
+    _add_bot(commands)
+    demo = _add(commands, "demo", "cli_demo", "demo", "show the whole path, from commit to proof")
+    demo.add_argument("--operator", default="gelu_bias", help="which of the catalogue's to add")
+    return parser
+
+
+def _add_registry(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    registry = commands.add_parser("registry", help="work on a registry's files")
+    actions = registry.add_subparsers(required=True, metavar="ACTION")
+    validate = _add(actions, "validate", "cli_registry", "validate", "report every fault")
+    validate.add_argument("folder", nargs="?", type=Path, metavar="DIR", help=_REGISTRY_HELP)
+    _add_json(validate)
+    plan = _add(
+        commands, "plan", "cli_registry", "show_plan", "show the goals of a change, and why"
+    )
+    plan.add_argument("--since", metavar="REV", help="the git revision to compare with (HEAD)")
+    _add_registry_folder(plan)
+    _add_json(plan)
+
+
+def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    optimize = _add(commands, "optimize", "cli_search", "optimize", "search for a faster kernel")
+    optimize.add_argument("operator", help="an operator of the registry")
+    _add_hardware(optimize)
+    _add_budget(optimize)
+    optimize.add_argument("--out", type=Path, metavar="DIR", help=_OUT_HELP)
+    _add_registry_folder(optimize)
+    _add_json(optimize)
+
+    evaluate = _add(commands, "evaluate", "cli_search", "evaluate", "try a kernel of your own")
+    evaluate.add_argument("file", type=Path, help="its code; plan.json lies beside it")
+    evaluate.add_argument("--operator", required=True, help="what it computes")
+    _add_hardware(evaluate)
+    evaluate.add_argument("--confirm", action="store_true", help="prove it in a confirming run too")
+    _add_budget(evaluate)
+    _add_registry_folder(evaluate)
+    _add_json(evaluate)
+
+    verify = _add(commands, "verify", "cli_search", "verify", "replay a kernel with new seeds")
+    verify.add_argument("folder", type=Path, metavar="DIR", help="kernels/OPERATOR/HARDWARE")
+    verify.add_argument("--record", action="store_true", help="append to verifications.jsonl")
+    _add_budget(verify)
+    _add_json(verify)
+
+    doctor = _add(commands, "doctor", "cli_search", "doctor", "say what this machine can do")
+    _add_json(doctor)
+
+    bench = commands.add_parser("bench", help="measure side by side")
+    kinds = bench.add_subparsers(required=True, metavar="KIND")
+    catalog = _add(
+        kinds, "catalog", "cli_search", "bench", "optimise every operator; write a table"
+    )
+    _add_hardware(catalog)
+    catalog.add_argument("--out", type=Path, required=True, metavar="DIR", help="for catalog.json")
+    catalog.add_argument("--kernels", type=Path, metavar="DIR", help="where winners are copied to")
+    _add_budget(catalog)
+    catalog.add_argument("--resume", action="store_true", help="keep the rows that are there")
+    catalog.add_argument(
+        "--shard", type=_shard, default=(1, 1), metavar="I/N", help="one part of N"
+    )
+    _add_registry_folder(catalog)
+    _add_json(catalog)
+
+
+def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    run = _add(commands, "run", "cli_bot", "run", "make one turn of the daemon")
+    run.add_argument("--once", action="store_true", required=True, help="one turn, then end")
+    _add_json(run)
+    _add(commands, "serve", "cli_bot", "serve", "be the daemon until told to stop")
+    status = _add(
+        commands, "status", "cli_bot", "show_status", "show the queue and what became of it"
+    )
+    _add_json(status)
+    requests = commands.add_parser("pr", help="look at pull requests of the local forge")
+    actions = requests.add_subparsers(required=True, metavar="ACTION")
+    _add_json(_add(actions, "list", "cli_bot", "list_pull_requests", "list them, newest first"))
+    show = _add(actions, "show", "cli_bot", "show_pull_request", "show one")
+    show.add_argument("number", type=int)
+    _add_json(show)
+    close = _add(actions, "close", "cli_bot", "close_pull_request", "close one: that is a no")
+    close.add_argument("number", type=int)
+    _add_json(close)
+
+
+def _add(commands: Any, name: str, module: str, run: str, about: str) -> argparse.ArgumentParser:  # noqa: ANN401 - argparse names no type for it
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=about, description=about)
+    parser.set_defaults(module=module, run=run)
+    return parser
+
+
+_REGISTRY_HELP = "the registry's folder (./ if it has registry.yaml, else the one that ships)"
+_OUT_HELP = "the kernel's folder (./kernels/OPERATOR/HARDWARE)"
+
+
+def _add_registry_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--registry", type=Path, metavar="DIR", help=_REGISTRY_HELP)
+
+
+def _add_hardware(parser: argparse.ArgumentParser) -> None:
+    what = "a hardware of the registry; cpu is this machine's own"
+    parser.add_argument("--hardware", required=True, metavar="H", help=what)
+
+
+def _add_budget(parser: argparse.ArgumentParser) -> None:
+    what = "time to spend: 60s, 2m (the registry's)"
+    parser.add_argument("--budget", type=_budget_s, metavar="TIME", help=what)
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the result for scripts")
+
+
+def _budget_s(text: str) -> float:
+    found = _BUDGET.match(text)
+    seconds = float(found[1]) * _UNIT_S[found[2] or "s"] if found else 0.0
+    if seconds <= 0:
+        msg = f"{text!r} is no time; write for example 60s or 2m"
+        raise argparse.ArgumentTypeError(msg)
+    return seconds
+
+
+def _shard(text: str) -> tuple[int, int]:
+    found = _SHARD.match(text)
+    if not found or int(found[1]) > int(found[2]):
+        msg = f"{text!r} is no part; write for example 1/4"
+        raise argparse.ArgumentTypeError(msg)
+    return int(found[1]), int(found[2])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

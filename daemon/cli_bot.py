@@ -1,0 +1,197 @@
+"""The commands of the daemon: run, serve, status, pr."""
+
+import sys
+from argparse import Namespace
+from datetime import UTC, datetime
+
+from daemon.bot import make_forge, make_workspace, open_cycle, open_store
+from daemon.cli_arguments import MisuseError
+from daemon.cycle import Cycle
+from daemon.forge import Forge, ForgeError, PullRequest
+from daemon.host import detect_host
+from daemon.jobs import Jobs
+from daemon.logs import configure_logs, find_log
+from daemon.origin import WorkspaceError
+from daemon.publish import Declined, LeftAlone, Merged, Opened, Publication, Unchanged, Updated
+from daemon.report import End, Report
+from daemon.role import RoleTakenError
+from daemon.schedule import run_every
+from daemon.settings import Settings, SettingsError
+from daemon.status import Status, find_status
+from daemon.stop import heeding_signals
+from daemon.terminal import Terminal, make_table
+from daemon.watch import OtherRegistryError
+from optimizer.errors import OptimizerError
+
+MISUSE = (MisuseError, SettingsError, OtherRegistryError)
+FAULTS = (WorkspaceError, ForgeError, OptimizerError, RoleTakenError, OSError)
+log = find_log(__name__)
+
+
+def run(args: Namespace, terminal: Terminal) -> int:
+    """Make one turn of the daemon: all that is queued and that this machine can do."""
+    settings = Settings.load()
+    configure_logs(settings.log, sys.stderr)
+    with (
+        heeding_signals() as stop,
+        open_cycle(settings, jobs=Jobs(), is_stopped=stop.is_set) as cycle,
+    ):
+        report = cycle.run()
+    if terminal.as_json:
+        terminal.tell(report)
+    else:
+        show_report(report, terminal)
+    return 1 if report.errors else 0
+
+
+def serve(args: Namespace, terminal: Terminal) -> int:
+    """Be the daemon until SIGTERM or SIGINT."""
+    settings = Settings.load()
+    configure_logs(settings.log, sys.stderr)
+    with (
+        heeding_signals() as stop,
+        open_cycle(settings, jobs=Jobs(), is_stopped=stop.is_set) as cycle,
+    ):
+        log.info("daemon started", registry=settings.registry, every_s=settings.interval_s)
+        run_every(lambda: _turn(cycle), settings.interval_s, stop=stop)
+    log.info("daemon stopped")
+    return 0
+
+
+def _turn(cycle: Cycle) -> None:
+    # The daemon's one broad `except`: whatever goes wrong in a turn, there is a next one.
+    try:
+        cycle.run()
+    except Exception:
+        log.exception("turn failed")
+
+
+def show_report(report: Report, terminal: Terminal) -> None:
+    """Show what a turn did."""
+    for planned in report.planned:
+        terminal.say(f"queued: {planned}")
+    for end in report.ends:
+        terminal.say(f"ended: {end.operator} on {end.hardware}: {describe_end(end)}")
+    for held in report.held:
+        terminal.say(f"held: {held.operator} on {held.hardware}: {held.why}")
+    for error in report.errors:
+        terminal.complain(f"error: {error}")
+    if report.stopped:
+        terminal.say("stopped: what was running is handed back")
+    elif not (report.ends or report.held or report.errors):
+        terminal.say("nothing to do")
+
+
+def describe_end(end: End) -> str:
+    """Return how a goal ended, in words."""
+    ratio = f" {end.ratio.estimate:.2f}x" if end.ratio else ""
+    why = f" ({end.why})" if end.why else ""
+    published = f", {describe_publication(end.publication)}" if end.publication else ""
+    return f"{end.verdict.replace('_', ' ')}{ratio}{why}{published}"
+
+
+def describe_publication(publication: Publication) -> str:
+    """Return what became of a pull request, in words."""
+    match publication:
+        case Opened(number=number):
+            return f"pull request #{number} opened"
+        case Updated(number=number):
+            return f"pull request #{number} updated"
+        case Unchanged(number=number):
+            return f"pull request #{number} shows it"
+        case Declined(number=number):
+            return f"pull request #{number} was declined"
+        case Merged():
+            return "merged already"
+        case LeftAlone(branch=branch):
+            return f"{branch} has somebody else's commits and is left alone"
+
+
+def show_status(args: Namespace, terminal: Terminal) -> int:
+    """Show the queue, what holds it up, and how past goals ended."""
+    settings = Settings.load()
+    with open_store(settings) as store:
+        status = find_status(store, detect_host())
+    if terminal.as_json:
+        terminal.tell(status)
+    else:
+        _show_status(status, terminal)
+    return 1 if status.broken else 0
+
+
+def _show_status(status: Status, terminal: Terminal) -> None:
+    if status.registry is None:
+        terminal.say("the daemon has not run yet; start it with: kernelevolve run --once")
+        return
+    terminal.say(f"registry {status.registry} at {(status.processed or 'nothing yet')[:12]}")
+    if status.broken:
+        terminal.complain(f"its head {status.broken[:12]} is broken; see: kernelevolve run --once")
+    if status.waiting:
+        table = make_table("goal", "state", "trials", "waited", "why")
+        for goal in status.waiting:
+            table.add_row(
+                f"{goal.operator} on {goal.hardware}",
+                goal.state,
+                str(goal.trials or ""),
+                f"{goal.waited_s / 60:.0f} min",
+                goal.obstacle or "; ".join(goal.why),
+            )
+        terminal.show(table)
+    for past in status.ended:
+        at = f"{datetime.fromtimestamp(past.at, UTC):%Y-%m-%d %H:%M}"
+        end = past.end
+        terminal.say(f"{at} {end.operator} on {end.hardware}: {describe_end(end)}")
+    if not (status.waiting or status.ended):
+        terminal.say("nothing is queued, and nothing ever was")
+
+
+def list_pull_requests(args: Namespace, terminal: Terminal) -> int:
+    """List the pull requests, newest first."""
+    found = _forge().pull_requests()
+    if terminal.as_json:
+        terminal.tell({"pull_requests": [p.model_dump(mode="json") for p in found]})
+        return 0
+    table = make_table("#", "state", "title", "branch", "updated")
+    for p in found:
+        table.add_row(str(p.number), p.state, p.title, p.head, p.updated_at)
+    if found:
+        terminal.show(table)
+    else:
+        terminal.say("no pull requests")
+    return 0
+
+
+def show_pull_request(args: Namespace, terminal: Terminal) -> int:
+    """Show a pull request."""
+    found = [p for p in _forge().pull_requests() if p.number == args.number]
+    if not found:
+        msg = f"there is no pull request #{args.number}; see: kernelevolve pr list"
+        raise MisuseError(msg)
+    if terminal.as_json:
+        terminal.tell(found[0])
+    else:
+        draw_pull_request(found[0], terminal)
+    return 0
+
+
+def close_pull_request(args: Namespace, terminal: Terminal) -> int:
+    """Close a pull request: the kernel is not proposed again until its operator changes."""
+    closed = _forge().close_pull_request(args.number)
+    if terminal.as_json:
+        terminal.tell(closed)
+    else:
+        terminal.say(f"pull request #{closed.number} is {closed.state}")
+    return 0
+
+
+def draw_pull_request(p: PullRequest, terminal: Terminal) -> None:
+    """Show a pull request as it reads on a code host."""
+    terminal.say(f"#{p.number} {p.title}")
+    terminal.say(f"{p.state}: {p.head} ({p.head_sha[:12]}) into {p.base}; {', '.join(p.labels)}")
+    terminal.say("")
+    terminal.show_markdown(p.body)
+
+
+def _forge() -> Forge:
+    settings = Settings.load()
+    return make_forge(settings, make_workspace(settings))

@@ -1,0 +1,211 @@
+"""The commands that run a job on this machine: optimize, evaluate, verify, doctor, bench."""
+
+import shlex
+import sys
+import uuid
+from argparse import Namespace
+from pathlib import Path
+
+from daemon.cli_arguments import (
+    MisuseError,
+    find_hardware,
+    find_operator,
+    load_given,
+)
+from daemon.jobs import JobError, Jobs, Result, Task
+from daemon.logs import configure_logs
+from daemon.search_report import (
+    show_abilities,
+    show_evaluation,
+    show_optimization,
+    show_verification,
+)
+from daemon.settings import Settings, SettingsError
+from daemon.stop import heeding_signals
+from daemon.terminal import Terminal
+from daemon.workspace import find_revision
+from knowledge.evidence import Better
+from knowledge.outcome import Passed
+from operator_registry.fault import RegistryError
+from operator_registry.record import Record
+from optimizer.errors import KernelFolderError, OptimizerError
+from optimizer.job import (
+    BenchRequest,
+    BenchResult,
+    DoctorRequest,
+    DoctorResult,
+    EvaluateRequest,
+    EvaluateResult,
+    OptimizeRequest,
+    OptimizeResult,
+    Reproduced,
+    VerifyRequest,
+    VerifyResult,
+)
+from optimizer.kernel import read_candidate, write_files
+
+MISUSE = (MisuseError, SettingsError)
+FAULTS = (RegistryError, JobError, OptimizerError, OSError)
+
+
+def optimize(args: Namespace, terminal: Terminal) -> int:
+    """Search for a faster kernel, prove it, and write its folder."""
+    settings = Settings.load()
+    registry = load_given(args.registry)
+    operator = find_operator(registry, args.operator)
+    hardware = find_hardware(registry, args.hardware)
+    out = args.out or Path("kernels") / operator.name / hardware.name
+    key = f"optimize-{operator.name}-{uuid.uuid4().hex[:16]}"
+    request = OptimizeRequest(
+        operator=operator,
+        hardware=hardware,
+        goal_key=key,
+        store_url=settings.store_url,
+        state_folder=settings.state / "artefacts",
+        out_folder=settings.state / "kernels" / key,
+        budget_s=args.budget or registry.config.budget_s,
+        minimum_gain=registry.config.minimum_gain,
+        incumbent_folder=out.absolute() if out.is_dir() else None,
+    )
+    title = f"{operator.name} on {hardware.name}"
+    result = _run("optimize", request, title, terminal)
+    if not isinstance(result, OptimizeResult):
+        return _stopped(terminal)
+    if result.kernel_folder is not None:
+        _copy(result.kernel_folder, out)
+        result = result.model_copy(update={"kernel_folder": out})
+    if terminal.as_json:
+        terminal.tell(result)
+    else:
+        show_optimization(result, terminal)
+    return 0 if isinstance(result.verdict, Better) else 1
+
+
+def evaluate(args: Namespace, terminal: Terminal) -> int:
+    """Try one kernel, as a search would."""
+    settings = Settings.load()
+    registry = load_given(args.registry)
+    if not args.file.exists():
+        msg = f"there is no {args.file}"
+        raise MisuseError(msg)
+    try:
+        candidate = read_candidate(args.file)
+    except KernelFolderError as error:
+        msg = f"{error}; a kernel is code with its plan.json beside it, as in kernels/*/*/*/"
+        raise MisuseError(msg) from error
+    request = EvaluateRequest(
+        operator=find_operator(registry, args.operator),
+        hardware=find_hardware(registry, args.hardware),
+        candidate=candidate,
+        state_folder=settings.state / "artefacts",
+        confirm=args.confirm,
+        budget_s=args.budget or registry.config.budget_s,
+        minimum_gain=registry.config.minimum_gain,
+    )
+    result = _run("evaluate", request, str(args.file), terminal)
+    if not isinstance(result, EvaluateResult):
+        return _stopped(terminal)
+    if terminal.as_json:
+        terminal.tell(result)
+    else:
+        show_evaluation(result, terminal)
+    passed = isinstance(result.evaluation.outcome, Passed)
+    proven = isinstance(result.verdict, Better) or not args.confirm
+    return 0 if passed and proven else 1
+
+
+def verify(args: Namespace, terminal: Terminal) -> int:
+    """Replay a published kernel with new seeds."""
+    settings = Settings.load()
+    if not (args.folder / "dispatch.json").exists():
+        msg = f"{args.folder} holds no dispatch.json; name a folder like kernels/OPERATOR/HARDWARE"
+        raise MisuseError(msg)
+    request = VerifyRequest(
+        kernel_folder=args.folder.absolute(),
+        state_folder=settings.state / "artefacts",
+        record=args.record,
+        **({"budget_s": args.budget} if args.budget else {}),
+    )
+    result = _run("verify", request, str(args.folder), terminal)
+    if not isinstance(result, VerifyResult):
+        return _stopped(terminal)
+    if terminal.as_json:
+        terminal.tell(result)
+    else:
+        show_verification(result, terminal)
+    return 0 if all(isinstance(v.finding, Reproduced) for v in result.verifications) else 1
+
+
+def doctor(args: Namespace, terminal: Terminal) -> int:
+    """Say what this machine can build, run, time and sandbox, and what to install."""
+    result = _run("doctor", DoctorRequest(), "this machine", terminal)
+    if not isinstance(result, DoctorResult):
+        return _stopped(terminal)
+    if terminal.as_json:
+        terminal.tell(result)
+    else:
+        show_abilities(result, terminal)
+    return 0 if all(ability.able for ability in result.abilities) else 1
+
+
+def bench(args: Namespace, terminal: Terminal) -> int:
+    """Optimise every operator of the registry and write the table."""
+    settings = Settings.load()
+    registry = load_given(args.registry)
+    hardware = find_hardware(registry, args.hardware)
+    file = args.out / "catalog.json"
+    if file.exists() and not args.resume:
+        msg = f"{file} is there already; add --resume to keep its rows, or delete it"
+        raise MisuseError(msg)
+    request = BenchRequest(
+        operators=tuple(
+            operator
+            for operator in registry.operators.values()
+            if operator.spec.workloads_on(hardware.target)
+        ),
+        hardware=hardware,
+        folder=args.out.absolute(),
+        store_url=settings.store_url,
+        state_folder=settings.state / "artefacts",
+        kernels_folder=args.kernels.absolute() if args.kernels else None,
+        budget_s=args.budget or registry.config.budget_s,
+        minimum_gain=registry.config.minimum_gain,
+        commit=find_revision(Path(__file__).parent) or "",
+        command=shlex.join(("kernelevolve", *sys.argv[1:])),
+        shard=args.shard,
+    )
+    result = _run("bench", request, f"catalogue on {hardware.name}", terminal)
+    if not isinstance(result, BenchResult):
+        return _stopped(terminal)
+    if terminal.as_json:
+        terminal.tell(result)
+    else:
+        for name, value in result.summary.items():
+            terminal.say(f"{name}: {value:.4g}")
+        terminal.say(f"the table: {result.file.with_suffix('.md')}")
+    for reason in result.unfinished:
+        terminal.complain(f"not finished: {reason}")
+    return 1 if result.unfinished else 0
+
+
+def _run(task: Task, request: Record, title: str, terminal: Terminal) -> Result | None:
+    configure_logs(Settings.load().log, sys.stderr)
+    with heeding_signals() as stop, terminal.progress(title) as on_progress:
+        return Jobs().run(
+            task, request, on_progress=on_progress, keep_going=lambda: not stop.is_set()
+        )
+
+
+def _stopped(terminal: Terminal) -> int:
+    terminal.complain("kernelevolve: stopped before there was a result")
+    return 1
+
+
+def _copy(made: Path, out: Path) -> None:
+    """Put the kernel where it was asked for; what `verifications.jsonl` holds there stays."""
+    files = {
+        path.relative_to(made).as_posix(): path.read_text(encoding="utf-8")
+        for path in made.rglob("*")
+        if path.is_file() and path.name != "verifications.jsonl"
+    }
+    write_files(out, files)

@@ -1,0 +1,95 @@
+"""What is queued, what runs, what became of it: read from the store alone."""
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from daemon.agenda import in_order
+from daemon.host import Host
+from daemon.planner import Work
+from daemon.report import End
+from operator_registry.record import Record
+from optimizer.store import Store, StoredGoal
+
+_SHOWN = 20
+State = Literal["running", "queued", "held"]
+
+
+class Waiting(Record):
+    """A goal that has not ended."""
+
+    operator: str
+    hardware: str
+    state: State
+    why: tuple[str, ...]
+    """Why it is wanted."""
+    obstacle: str | None = None
+    """Why this machine can't work on it."""
+    trials: int = 0
+    waited_s: float
+
+
+class Ended(Record):
+    """A goal that has ended."""
+
+    end: End
+    at: float
+    """Seconds since 1970."""
+
+
+class Status(Record):
+    """The daemon's state."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    registry: str | None
+    """The origin; None where the daemon never ran."""
+    processed: str | None
+    """The revision whose goals are queued."""
+    broken: str | None
+    """The head, where it can't be read."""
+    waiting: tuple[Waiting, ...]
+    """In agenda order."""
+    ended: tuple[Ended, ...]
+    """The newest first."""
+
+
+def find_status(store: Store, host: Host, *, clock: Callable[[], float] = time.time) -> Status:
+    """Return the state of the daemon that uses this store."""
+    now = clock()
+    pending = in_order(store.pending_goals(), kernels=(), budget_s=1.0)
+    return Status(
+        registry=store.recall("registry/origin"),
+        processed=store.recall("registry/processed"),
+        broken=store.recall("registry/broken") or None,
+        waiting=tuple(_waiting(goal, store, host, now=now) for goal in pending),
+        ended=tuple(
+            Ended(end=_end(goal), at=goal.finished_at or 0.0)
+            for goal in store.finished_goals(limit=_SHOWN)
+        ),
+    )
+
+
+def _waiting(goal: StoredGoal, store: Store, host: Host, *, now: float) -> Waiting:
+    try:
+        obstacle = host.find_obstacle(Work.from_json(goal.payload).hardware)
+    except ValidationError:
+        obstacle = "it was queued by another version of this program"
+    claimed = goal.holder is not None and (goal.held_until or 0.0) > now
+    return Waiting(
+        operator=goal.operator,
+        hardware=goal.hardware,
+        state="running" if claimed else "held" if obstacle else "queued",
+        why=goal.reasons,
+        obstacle=obstacle,
+        trials=sum(store.outcome_counts(goal.key).values()),
+        waited_s=round(max(0.0, now - goal.queued_at), 1),
+    )
+
+
+def _end(goal: StoredGoal) -> End:
+    try:
+        return End.from_json(goal.result or "")
+    except ValidationError:
+        return End.of(goal, "failed", "recorded by another version of this program")
