@@ -39,7 +39,7 @@ class BuildingTable:
         return table.launcher(instance)
 
     def _built(self, instance: Instance) -> Path:
-        key = digest(self.code, repr(self.target), self.target.toolchain)[:_DIGITS]
+        key = digest(self.code, self.target.toolchain)[:_DIGITS]
         place = self.folder / f"{instance.symbol}-{key}"
         if is_built(place):
             return place

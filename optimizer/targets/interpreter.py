@@ -4,6 +4,7 @@ About 4 ms a program instance. A `tl.dot` of bfloat16 is wrong there, and so is 
 One thread at a time: Triton's language is changed for the length of a launch.
 """
 
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +22,7 @@ from optimizer.targets.triton_source import find_kernel, load_source
 
 INTERPRETER_ERRORS: Final = (InterpreterError,)
 """What a launch may raise: an error in the kernel, or in the interpreter itself."""
+_NUMPY_WARNING: Final = "Conversion of an array with ndim > 0"
 _SCALARS: Final = {
     "i32": (tl.int32, np.int32),
     "i64": (tl.int64, np.int64),
@@ -61,7 +63,8 @@ class InterpreterTable:
         def launch(grid: tuple[int, ...], arguments: Sequence[int | float]) -> None:
             passed = zip(kernel.arguments, instance.types, arguments, strict=True)
             typed = {name: _tensor(kind, value) for name, kind, value in passed}
-            with _interpreted_language():
+            with _interpreted_language(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", _NUMPY_WARNING, DeprecationWarning)
                 kernel.function[grid](**typed, **kernel.constants)
 
         return launch
