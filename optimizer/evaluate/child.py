@@ -29,16 +29,32 @@ def main(argv: list[str]) -> int:
     stream = socket.socket(fileno=int(descriptor))
     stream.set_inheritable(False)
     _take_limits_on(json.loads(limits))
-    function: Callable[[str], str] | None = None
+    # Imported at once, so that several children of a judge start side by side.
+    answer = Answerer(name)
     while (message := frames.receive(stream)) is not None:
-        # The one broad `except` of the judge: whatever foreign code raises is an answer.
-        try:
-            function = function or find_function(name)
-            answer = {"value": function(message)}
-        except Exception as error:  # noqa: BLE001
-            answer = {"error": type(error).__name__, "log": _traceback(error)}
-        stream.sendall(frames.encode(json.dumps(answer)))
+        stream.sendall(frames.encode(json.dumps(answer(message))))
     return 0
+
+
+class Answerer:
+    """Answers messages by a function, or by the error with which it can't be imported."""
+
+    def __init__(self, name: str) -> None:
+        self._function: Callable[[str], str] | None = None
+        self._told: dict[str, str] = {}
+        try:
+            self._function = find_function(name)
+        except Exception as error:  # noqa: BLE001 - as below
+            self._told = _told(error)
+
+    def __call__(self, message: str) -> dict[str, str]:
+        """Return the function's value, or the error that it raised."""
+        if self._function is None:
+            return self._told
+        try:
+            return {"value": self._function(message)}
+        except Exception as error:  # noqa: BLE001 - whatever foreign code raises is an answer
+            return _told(error)
 
 
 def find_function(name: str) -> Callable[[str], str]:
@@ -49,8 +65,9 @@ def find_function(name: str) -> Callable[[str], str]:
     return made
 
 
-def _traceback(error: Exception) -> str:
-    return "".join(traceback.format_exception(error))[-8000:]
+def _told(error: Exception) -> dict[str, str]:
+    trace = "".join(traceback.format_exception(error))
+    return {"error": type(error).__name__, "log": trace[-8000:]}
 
 
 def _take_limits_on(limits: dict[str, int | None]) -> None:

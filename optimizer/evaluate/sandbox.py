@@ -15,9 +15,9 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ import psutil
 
 from optimizer.errors import OptimizerError
 from optimizer.evaluate import frames
+from optimizer.evaluate.scratch import make_scratch
 
 _ROOT = Path(__file__).parents[2]
 _MARK = "KERNELEVOLVE_CHILD"
@@ -130,7 +131,7 @@ class Child:
         self._gone = False
         self._received = bytearray()
         self._tail = bytearray()
-        self._scratch = Path(tempfile.mkdtemp(prefix="kernelevolve-"))
+        self._scratch = make_scratch()
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -148,6 +149,8 @@ class Child:
         assert self._process.stdout is not None  # noqa: S101 - asked for above
         self._output: IO[bytes] = self._process.stdout
         os.set_blocking(self._output.fileno(), False)
+        # For a judge that ends without a word: the kernel kills the child, this sweeps up.
+        self._sweep = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -198,7 +201,7 @@ class Child:
         self._drain()
         self._socket.close()
         self._output.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._sweep()
 
     def _open(self, answer: str) -> str:
         try:

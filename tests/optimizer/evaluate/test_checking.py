@@ -1,6 +1,7 @@
 """The error rule: what it admits and what it rejects."""
 
 import re
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from operator_registry.spec import PrecisionPolicy
-from optimizer.evaluate.checking import Agreement, Expected, Mismatch, check, is_moved
+from optimizer.evaluate.checking import Agreement, Mismatch, check, is_moved, make_standard
 
 POLICY = PrecisionPolicy()
 NARROWER = {
@@ -20,20 +21,38 @@ NARROWER = {
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
+@dataclass(frozen=True)
+class Expected:
+    reference: tuple[Tensor, ...]
+    oracle: tuple[Tensor, ...]
+    row_dims: tuple[int, ...] = ()
+    exact: bool = False
+
+
 def softmax(dtype: torch.dtype, *, seed: int, shape: tuple[int, int] = (7, 300)) -> Expected:
     x = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
     oracle = torch.softmax(x.double(), -1)
-    return Expected("y", (torch.softmax(x, -1),), (oracle,), row_dims=(0,))
+    return Expected((torch.softmax(x, -1),), (oracle,), row_dims=(0,))
 
 
-def of(*members: Tensor, listed: bool = False) -> Expected:
+def of(*members: Tensor) -> Expected:
     """Values that are the same in float64: whatever was moved, or integers."""
-    oracle = tuple(m.double() if m.is_floating_point() else m for m in members)
-    return Expected("y", members, oracle, listed=listed)
+    return Expected(members, tuple(m.double() if m.is_floating_point() else m for m in members))
 
 
 def verdict(got: Tensor | list[Tensor], expected: Expected) -> Agreement | Mismatch:
-    return check(got if isinstance(got, list) else [got], expected, POLICY)
+    standard = make_standard(
+        expected.reference,
+        expected.oracle,
+        POLICY,
+        row_dims=expected.row_dims,
+        exact=expected.exact,
+    )
+    return check(got if isinstance(got, list) else [got], standard)
+
+
+def moved(expected: Expected) -> bool:
+    return is_moved(expected.reference, expected.oracle)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -93,8 +112,8 @@ def test_one_wrong_element_is_named() -> None:
 
 def test_a_small_row_is_not_hidden_behind_a_great_one() -> None:
     x = torch.tensor([[1e6, 1e6], [1e-6, 1e-6]])
-    whole = Expected("y", (x,), (x.double() * (1 + 1e-12),))
-    rows = Expected("y", (x,), (x.double() * (1 + 1e-12),), row_dims=(0,))
+    whole = Expected((x,), (x.double() * (1 + 1e-12),))
+    rows = Expected((x,), (x.double() * (1 + 1e-12),), row_dims=(0,))
     got = x.clone()
     got[1] = 0
 
@@ -124,7 +143,7 @@ def test_an_infinity_that_is_wanted_must_come() -> None:
 
 def test_nobody_must_overflow_where_the_reference_does() -> None:
     reference = torch.tensor([1.0, float("inf")], dtype=torch.float16)
-    expected = Expected("y", (reference,), (torch.tensor([1.0, 70000.0], dtype=torch.float64),))
+    expected = Expected((reference,), (torch.tensor([1.0, 70000.0], dtype=torch.float64),))
 
     assert isinstance(verdict(reference, expected), Agreement)
     assert isinstance(verdict(torch.tensor([1.0, 65504.0]).half(), expected), Agreement)
@@ -143,38 +162,38 @@ def test_integers_must_be_exact() -> None:
 
 def test_what_is_only_moved_must_be_exact() -> None:
     x = torch.randn(2000)
-    moved = Expected("y", (x,), (x.double(),), exact=True)
+    carried = Expected((x,), (x.double(),), exact=True)
 
-    assert isinstance(verdict(x * (1 + 1e-7), moved), Mismatch)
-    assert isinstance(verdict(x, moved), Agreement)
+    assert isinstance(verdict(x * (1 + 1e-7), carried), Mismatch)
+    assert isinstance(verdict(x, carried), Agreement)
 
 
 def test_movement_is_told_from_arithmetic() -> None:
-    assert is_moved(of(torch.randn(2000)))
-    assert not is_moved(softmax(torch.float32, seed=1))
-    assert not is_moved(of(torch.randn(10)))  # too few to tell
+    assert moved(of(torch.randn(2000)))
+    assert not moved(softmax(torch.float32, seed=1))
+    assert not moved(of(torch.randn(10)))  # too few to tell
 
 
 def test_shape_dtype_and_members_are_looked_at_first() -> None:
-    wanted = of(torch.zeros(3, 4), torch.zeros(2), listed=True)
+    wanted = of(torch.zeros(3, 4), torch.zeros(2))
 
     for got, reason in (
         ([torch.zeros(3, 4)], "has 1 members, wanted 2"),
         ([torch.zeros(3, 4), torch.zeros(3)], r"member 1 has the shape \(3,\), wanted \(2,\)"),
         ([torch.zeros(3, 4).double(), torch.zeros(2)], "member 0 has the dtype float64"),
     ):
-        found = check(got, wanted, POLICY)
+        found = verdict(got, wanted)
         assert isinstance(found, Mismatch)
         assert re.search(reason, found.reason)
 
 
-def test_a_list_names_the_member_first() -> None:
-    wanted = of(torch.zeros(3, dtype=torch.int64), torch.ones(2, dtype=torch.int64), listed=True)
+def test_the_wrong_member_of_a_list_is_named() -> None:
+    wanted = of(torch.zeros(3, dtype=torch.int64), torch.ones(2, dtype=torch.int64))
 
     found = verdict([torch.zeros(3).long(), torch.tensor([1, 5])], wanted)
 
     assert isinstance(found, Mismatch)
-    assert found.index == (1, 1)
+    assert (found.member, found.index) == (1, (1,))
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 5), ()])
@@ -189,3 +208,25 @@ def test_zeros_are_wanted_where_the_oracle_is_zero() -> None:
 
     assert isinstance(verdict(torch.zeros(5), expected), Agreement)
     assert isinstance(verdict(torch.full((5,), 1e-30), expected), Mismatch)
+
+
+def test_small_draws_are_judged_together() -> None:
+    """An element alone has no scale: after a cancellation its reference error may be zero."""
+    reference = (torch.tensor([1e-4]), torch.tensor([1.0]))
+    oracle = (reference[0].double(), reference[1].double())
+    got = [torch.tensor([1e-4 + 1e-7]), torch.tensor([1.0])]
+
+    alone = verdict(got[:1], Expected(reference[:1], oracle[:1]))
+    together = verdict(got, Expected(reference, oracle))
+
+    assert isinstance(alone, Mismatch)
+    assert isinstance(together, Agreement)
+
+
+def test_an_agreement_tells_both_errors_relative_to_the_scale() -> None:
+    oracle = torch.tensor([4.0, 1.0], dtype=torch.float64)
+    expected = Expected((torch.tensor([4.0, 1.0 + 2**-22]),), (oracle,))
+
+    found = verdict(torch.tensor([4.0 + 2**-20, 1.0]), expected)
+
+    assert found == Agreement(error=2**-22, reference_error=2**-24)

@@ -1,0 +1,169 @@
+"""One process pair of a confirming run: candidate, peers and the peers' twin, told in turn."""
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knowledge.outcome import Failed, Incorrect, TimedOut
+from optimizer.evaluate import protocol as p
+from optimizer.evaluate.cases import CheckedCase
+from optimizer.evaluate.outputs import Forms, judge_outputs
+from optimizer.evaluate.peer_table import AbsentPeer, PeerProcess, reason_of
+from optimizer.evaluate.process import Process, Turn, attempt, take_turn
+from optimizer.evaluate.sandbox import ChildError
+from optimizer.evaluate.summary import TWIN, Reading
+from optimizer.evaluate.trial import Trial
+
+LEAST_ROUNDS = 7
+"""Samples of each subject on a workload in a pair, however short the time is."""
+MOST_ROUNDS = 31
+_TURN_S = 60.0
+Failure = Failed | TimedOut | Incorrect
+Subjects = dict[str, tuple[Process, str]]
+"""By label: the process, and the subject's name in it."""
+
+
+@dataclass(frozen=True)
+class PairPlan:
+    """What a pair measures."""
+
+    cases: Sequence[CheckedCase]
+    peers: Mapping[str, Sequence[str]]
+    """By workload."""
+    twins: Mapping[str, str]
+    """By workload, the peer that is measured against itself."""
+    handed_back: Mapping[str, str]
+    """Workloads that the candidate does not serve."""
+
+
+@dataclass
+class PairRun:
+    """A pair at work. Its processes are the caller's to end."""
+
+    trial: Trial
+    plan: PairPlan
+    rng: random.Random
+    peers: PeerProcess
+    twin: PeerProcess
+    absent: list[AbsentPeer] = field(default_factory=list)
+    """Peers that could not be measured, and so count in no pair."""
+
+    def run(self, *, budget_s: float) -> dict[str, dict[str, list[Reading]]] | Failure:
+        """Return all readings by workload and subject, or how the candidate fails.
+
+        Args:
+            budget_s: Seconds for the samples of all workloads, after the compiling.
+
+        Raises:
+            RunnerError: A process can't be started.
+        """
+        found = {}
+        for case in self.plan.cases:
+            readings = self._measure(case, budget_s=budget_s / len(self.plan.cases))
+            if not isinstance(readings, dict):
+                return readings
+            found[case.workload.name] = readings
+        return found
+
+    def _measure(self, case: CheckedCase, *, budget_s: float) -> dict[str, list[Reading]] | Failure:
+        subjects = self._prepare(case)
+        if not isinstance(subjects, dict):
+            return subjects
+        rounds = _Rounds(self, case, subjects)
+        until = time.monotonic() + budget_s
+        while rounds.taken < LEAST_ROUNDS or (
+            rounds.taken < MOST_ROUNDS and time.monotonic() < until
+        ):
+            failure = rounds.take()
+            if failure is not None:
+                return failure
+        return rounds.finish()
+
+    def _prepare(self, case: CheckedCase) -> Subjects | Failed | TimedOut:
+        workload = case.workload.name
+        subjects: Subjects = {}
+        if workload not in self.plan.handed_back:
+            ready = self._prepare_candidate(case.case)
+            if not isinstance(ready, p.Prepared):
+                return ready
+            subjects[p.CANDIDATE] = (self.trial.process, p.CANDIDATE)
+        for peer in self.plan.peers[workload]:
+            if self._peer_is_ready(self.peers, case, peer):
+                subjects[peer] = (self.peers.open(), peer)
+        twin = self.plan.twins.get(workload)
+        if twin is not None and self._peer_is_ready(self.twin, case, twin):
+            subjects[TWIN] = (self.twin.open(), twin)
+        return subjects
+
+    def _prepare_candidate(self, case: p.Case) -> p.Prepared | Failed | TimedOut:
+        process = self.trial.process
+        message = p.Prepare(case=case.key, subject=p.CANDIDATE)
+
+        def prepare() -> p.Prepared:
+            process.take(case)
+            return process.tell(message, p.Prepared, deadline_s=self.trial.run_s)
+
+        return attempt("run", prepare)
+
+    def _peer_is_ready(self, side: PeerProcess, case: CheckedCase, peer: str) -> bool:
+        reason = side.prepare(case.case, peer)
+        if reason is not None:
+            self.miss(case, peer, reason)
+        return reason is None
+
+    def miss(self, case: CheckedCase, peer: str, reason: str) -> None:
+        """Note that a peer could not be measured."""
+        self.absent.append(AbsentPeer(workload=case.workload.name, peer=peer, reason=reason))
+
+
+class _Rounds:
+    """The rounds on one workload: in each, every subject takes one sample, in random order."""
+
+    def __init__(self, pair: PairRun, case: CheckedCase, subjects: Subjects) -> None:
+        self._pair = pair
+        self._case = case
+        self._subjects = subjects
+        self._readings: dict[str, list[Reading]] = {label: [] for label in subjects}
+        self._forms: dict[int, Forms] = {}
+        sets = len(case.case.sets)
+        # The round in which a set's timed outputs are checked can't be foreseen.
+        self._checked = {pair.rng.choice(range(s, LEAST_ROUNDS, sets)) for s in range(sets)}
+        self.taken = 0
+
+    def take(self) -> Failed | TimedOut | None:
+        """Take one round; return how the candidate fails, None where it does not."""
+        number = self.taken % len(self._case.case.sets)
+        outputs = self._case.outputs[number] if self.taken in self._checked else None
+        for label in self._pair.rng.sample(list(self._subjects), len(self._subjects)):
+            if label == p.CANDIDATE:
+                turn = attempt("run", lambda: self._turn(p.CANDIDATE, number, outputs))
+                if not isinstance(turn, Turn):
+                    return turn
+                if outputs is not None:
+                    self._forms[number] = turn.outputs
+            else:
+                self._take_peer(label, number)
+        self.taken += 1
+        return None
+
+    def finish(self) -> dict[str, list[Reading]] | Incorrect:
+        """Return the readings, unless an output of a timed call is wrong."""
+        verdict = judge_outputs(self._pair.trial.operator, self._case, self._forms)
+        return verdict if isinstance(verdict, Incorrect) else self._readings
+
+    def _take_peer(self, label: str, number: int) -> None:
+        try:
+            self._turn(label, number, None)
+        except ChildError as error:
+            _, peer = self._subjects.pop(label)
+            self._readings.pop(label)
+            self._pair.miss(self._case, peer, reason_of(error))
+
+    def _turn(self, label: str, number: int, outputs: tuple[p.Stored, ...] | None) -> Turn:
+        process, subject = self._subjects[label]
+        deadline_s = self._pair.trial.run_s if label == p.CANDIDATE else _TURN_S
+        bound = (self._case.case, number, subject)
+        turn = take_turn(process, bound, outputs=outputs, deadline_s=deadline_s)
+        self._readings[label].append(turn.reading)
+        return turn

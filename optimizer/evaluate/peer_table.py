@@ -1,0 +1,179 @@
+"""Which peers run on which workload, and their times for ranking; measured once, then kept."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from pydantic import ValidationError
+
+from knowledge.outcome import Incorrect, PeerTime
+from operator_registry.hardware import HardwareSpec
+from operator_registry.record import Record
+from operator_registry.registry import Operator
+from optimizer.evaluate import protocol as p
+from optimizer.evaluate.cases import CheckedCase
+from optimizer.evaluate.outputs import Forms, judge_outputs
+from optimizer.evaluate.process import Place, Process
+from optimizer.evaluate.sandbox import ChildError, ChildRaisedError
+
+COMPILE_S = 180.0
+"""Seconds that compiling a peer may take on one workload."""
+_BUDGET_S = 0.3
+
+
+class AbsentPeer(Record):
+    """A peer that can't be compared with on a workload, and why."""
+
+    workload: str
+    peer: str
+    reason: str
+
+
+class PeerTable(Record):
+    """The peers of one operator in one environment."""
+
+    times: dict[str, tuple[PeerTime, ...]]
+    """By workload."""
+    absent: tuple[AbsentPeer, ...] = ()
+
+    def names(self, workload: str) -> tuple[str, ...]:
+        """Return the peers that run on a workload."""
+        return tuple(time.name for time in self.times[workload])
+
+
+def find_table(path: Path) -> PeerTable | None:
+    """Return the table that was kept; None where there is none that can be read."""
+    try:
+        return PeerTable.from_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def keep_table(path: Path, table: PeerTable) -> None:
+    """Keep a table; whoever reads sees all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(table.to_json(), encoding="utf-8")
+    fresh.replace(path)
+
+
+@dataclass
+class PeerProcess:
+    """The peers' side: a process that is replaced when a peer brings it down."""
+
+    operator: Operator
+    hardware: HardwareSpec
+    place: Place
+    _process: Process | None = None
+    _ready: bool = False
+
+    def start(self) -> None:
+        """Start the process without waiting until it is ready."""
+        self._ready = False
+        self._process = Process(self.place)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def open(self) -> Process:
+        """Return the process, a new one where the last has gone.
+
+        Raises:
+            RunnerError: No process can be started.
+            ChildError: The operator's code can't be imported.
+        """
+        if self._process is None or not self._process.alive:
+            self.close()
+            self.start()
+        process = self._process
+        assert process is not None  # noqa: S101 - started above
+        if not self._ready:
+            process.greet()
+            load = p.LoadPeers(operator=self.operator, hardware=self.hardware)
+            process.tell(load, p.Done, deadline_s=60.0)
+            self._ready = True
+        return process
+
+    def prepare(self, case: p.Case, peer: str) -> str | None:
+        """Compile a peer and warm it up on a case; return why it can't be, None where it is."""
+        try:
+            process = self.open()
+            process.take(case)
+            message = p.Prepare(case=case.key, subject=peer)
+            return process.tell(message, p.Prepared, deadline_s=COMPILE_S).absent
+        except ChildError as error:
+            return reason_of(error)
+
+
+def measure_peers(
+    side: PeerProcess, cases: Sequence[CheckedCase], names: Sequence[str]
+) -> PeerTable:
+    """Return which of the peers run and agree with the reference, and how long they take."""
+    times: dict[str, list[PeerTime]] = {case.workload.name: [] for case in cases}
+    absent = []
+    for case in cases:
+        for peer in names:
+            found = _measure(side, case, peer)
+            workload = case.workload.name
+            if isinstance(found, PeerTime):
+                times[workload].append(found)
+            else:
+                absent.append(AbsentPeer(workload=workload, peer=peer, reason=found))
+    return PeerTable(times={w: tuple(t) for w, t in times.items()}, absent=tuple(absent))
+
+
+def tell_absent(absent: Sequence[AbsentPeer]) -> Iterator[str]:
+    """Yield a line for each peer that is absent, with all its workloads."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for one in absent:
+        grouped.setdefault((one.peer, one.reason), []).append(one.workload)
+    for (peer, reason), workloads in grouped.items():
+        yield f"{peer} on {', '.join(workloads)}: {reason}"
+
+
+def _measure(side: PeerProcess, case: CheckedCase, peer: str) -> PeerTime | str:
+    reason = side.prepare(case.case, peer)
+    if reason is not None:
+        return reason
+    try:
+        process = side.open()
+        fault = _find_disagreement(process, side.operator, case, peer)
+        if fault is not None:
+            return fault
+        message = p.Measure(case=case.case.key, subject=peer, budget_s=_BUDGET_S, least=5, most=15)
+        samples = process.tell(message, p.Samples, deadline_s=COMPILE_S).samples
+    except ChildError as error:
+        return reason_of(error)
+    return PeerTime(
+        name=peer,
+        device_ms=median(sample.device_ms for sample in samples),
+        call_ms=median(sample.call_ms for sample in samples),
+    )
+
+
+def _find_disagreement(
+    process: Process, operator: Operator, case: CheckedCase, peer: str
+) -> str | None:
+    """Return in what a peer is no equivalent of the reference, None where it is one."""
+    forms: dict[int, Forms] = {}
+    for number in range(len(case.case.sets)):
+        message = p.Run(
+            case=case.case.key, set=number, subject=peer, outputs=case.outputs[number], poison=0
+        )
+        ran = process.tell(message, p.Ran, deadline_s=COMPILE_S)
+        if ran.changed:
+            return "writes into its inputs"
+        forms[number] = ran.outputs
+    found = judge_outputs(operator, case, forms)
+    return f"disagrees with the reference: {found.reason}" if isinstance(found, Incorrect) else None
+
+
+def reason_of(error: ChildError) -> str:
+    """Return an error's last line: the exception itself, without its traceback."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    last = lines[-1].strip() if lines else type(error).__name__
+    return f"fails: {last[:300]}" if isinstance(error, ChildRaisedError) else last[:300]

@@ -1,0 +1,185 @@
+"""The judge's end of a worker process, and how such processes are started."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self, TypeVar
+
+from pydantic import ValidationError
+
+from knowledge.outcome import Failed, Stage, TimedOut
+from operator_registry.record import Record
+from optimizer.errors import RunnerError
+from optimizer.evaluate import protocol as p
+from optimizer.evaluate.sandbox import (
+    ChildError,
+    ChildRaisedError,
+    ChildTimedOutError,
+    Limits,
+    start,
+)
+from optimizer.evaluate.summary import Reading
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+Result = TypeVar("Result")
+WORKER = "optimizer.evaluate.worker:Worker"
+ORACLE = "optimizer.evaluate.oracle:Oracle"
+_GIB = 1 << 30
+# glibc gives large blocks back to the kernel and takes them anew at each call, which makes eager
+# PyTorch several times slower in some processes and not in others. Both sides keep what they have.
+_KEEP_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": "4294967296",
+    "MALLOC_TRIM_THRESHOLD_": "17179869184",
+    "MALLOC_TOP_PAD_": "268435456",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the judge's processes run, and what they may use."""
+
+    device: str
+    """As torch names it: ``cpu`` or ``cuda``."""
+    threads: int
+    cache_bytes: int
+    folder: Path
+    """Caches of PyTorch's compiler."""
+    memory_gib: int = 8
+    hello_s: float = 120.0
+    """For a process to import torch and to touch the device."""
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits of a worker."""
+        compile_threads = self.threads if self.device == "cuda" else 1
+        return Limits(
+            memory_bytes=self.memory_gib * _GIB,
+            environment={
+                **_KEEP_MEMORY,
+                "OMP_NUM_THREADS": str(self.threads),
+                "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"),
+                "TRITON_CACHE_DIR": str(self.folder / "triton"),
+                "TORCHINDUCTOR_COMPILE_THREADS": str(min(8, compile_threads)),
+            },
+        )
+
+
+@dataclass
+class Process:
+    """A worker process, or the oracle's."""
+
+    place: Place
+    function: str = WORKER
+    taken: set[str] = field(default_factory=set)
+    """Keys of the cases whose inputs it holds."""
+
+    def __post_init__(self) -> None:
+        """Start it; `greet` waits until it is ready."""
+        self._child = start(self.function, limits=self.place.limits)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill it."""
+        self.kill()
+
+    @property
+    def alive(self) -> bool:
+        """Return whether it still runs."""
+        return self._child.alive
+
+    def kill(self) -> None:
+        """End it and all that it started."""
+        self._child.kill()
+
+    def greet(self, *, timed: bool = True) -> None:
+        """Wait until it is ready.
+
+        Raises:
+            RunnerError: It can't be: torch or the device is out of order.
+        """
+        cache_bytes = self.place.cache_bytes if timed else 0
+        hello = p.Hello(device=self.place.device, cache_bytes=cache_bytes)
+        try:
+            self.tell(hello, p.Done, deadline_s=self.place.hello_s)
+        except ChildError as error:
+            self.kill()
+            msg = f"a worker process can't start on {self.place.device}: {error}"
+            raise RunnerError(msg) from error
+
+    def take(self, case: p.Case, *, deadline_s: float = 60.0) -> None:
+        """Give it a case's inputs, unless it has them.
+
+        Raises:
+            ChildError: It did not answer.
+        """
+        if case.key not in self.taken:
+            self.tell(p.Take(case=case), p.Done, deadline_s=deadline_s)
+            self.taken.add(case.key)
+
+    def drop(self, case: p.Case) -> None:
+        """Let it forget a case.
+
+        Raises:
+            ChildError: It did not answer.
+        """
+        if case.key in self.taken:
+            self.tell(p.Drop(case=case.key), p.Done, deadline_s=30.0)
+            self.taken.discard(case.key)
+
+    def tell(self, message: Record, answer: type[AnyRecord], *, deadline_s: float) -> AnyRecord:
+        """Return the answer to a message.
+
+        Raises:
+            ChildError: It did not answer, or not with what was asked for.
+        """
+        text = self._child.ask(message.to_json(), deadline_s=deadline_s)
+        try:
+            return answer.from_json(text)
+        except ValidationError as error:
+            self.kill()
+            raise ChildRaisedError(type(error).__name__, str(error)) from error
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A reading, and the form of its outputs where they were asked for."""
+
+    reading: Reading
+    outputs: tuple[p.Form | tuple[p.Form, ...], ...] = ()
+
+
+def take_turn(
+    process: Process,
+    bound: tuple[p.Case, int, str],
+    *,
+    outputs: tuple[p.Stored, ...] | None,
+    deadline_s: float,
+) -> Turn:
+    """Let a process take one sample of a subject on a set of a case.
+
+    Raises:
+        ChildError: It did not answer.
+    """
+    case, number, subject = bound
+    arm = p.Arm(case=case.key, set=number, subject=subject)
+    process.tell(arm, p.Done, deadline_s=deadline_s)
+    began = time.perf_counter_ns()
+    fired = process.tell(p.Fire(outputs=outputs), p.Fired, deadline_s=deadline_s)
+    parent_ms = (time.perf_counter_ns() - began) * 1e-6
+    sample = fired.sample
+    reading = Reading(sample.device_ms, sample.call_ms, sample.faults, parent_ms)
+    return Turn(reading, fired.outputs)
+
+
+def attempt(stage: Stage, act: Callable[[], Result]) -> Result | Failed | TimedOut:
+    """Return what an act returns, or how the candidate failed in it."""
+    try:
+        return act()
+    except ChildTimedOutError as error:
+        return TimedOut(stage=stage, deadline_s=error.deadline_s)
+    except ChildError as error:
+        return Failed(stage=stage, log=str(error))

@@ -1,0 +1,235 @@
+"""What the judge tells its worker processes and what they answer: JSON over a private socket.
+
+Tensors travel in files of shared memory that the judge owns; the messages only name them.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from operator_registry.hardware import HardwareSpec
+from operator_registry.record import Record
+from operator_registry.registry import Operator
+from operator_registry.spec import DType, OperatorSpec, Scalar, Workload
+from optimizer.candidate import Choice
+from optimizer.plan import Plan
+from optimizer.targets.target import Artefact, Build
+
+Size = int | tuple[int, ...]
+"""One size, or one for each member of a list of tensors."""
+CANDIDATE = "candidate"
+"""The name of the candidate among a worker's subjects; peers are named ``form/mode``."""
+
+
+class Form(Record):
+    """Shape and dtype of a tensor."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+class TensorFile(Form):
+    """A tensor's elements in a file of shared memory, contiguous."""
+
+    path: str
+
+
+Stored = TensorFile | tuple[TensorFile, ...]
+"""A tensor, or a list of them."""
+
+
+class Case(Record):
+    """Inputs at one workload's sizes: all that a candidate's process is told of it."""
+
+    key: str
+    attributes: dict[str, Scalar]
+    sets: tuple[tuple[Stored, ...], ...] = Field(min_length=1)
+    """Several draws of all inputs, in the spec's order."""
+
+
+class LoadCandidate(Record):
+    """Load a built candidate; it becomes the subject `CANDIDATE`."""
+
+    kind: Literal["load_candidate"] = "load_candidate"
+    spec: OperatorSpec
+    hardware: HardwareSpec
+    plan: Plan
+    chosen: Choice
+    folder: str
+    """Where the artefact lies."""
+    interpreted: str | None = None
+    """Triton code to run under the interpreter, in the artefact's stead."""
+
+
+class LoadPeers(Record):
+    """Load the forms of an operator: never sent to a process that holds a candidate."""
+
+    kind: Literal["load_peers"] = "load_peers"
+    operator: Operator
+    hardware: HardwareSpec
+
+
+class Hello(Record):
+    """Import what is slow to import and touch the device."""
+
+    kind: Literal["hello"] = "hello"
+    device: str
+    cache_bytes: int
+    """The last-level cache, to be flushed before each sample."""
+
+
+class Take(Record):
+    """Copy a case's inputs into the worker, and onto the device."""
+
+    kind: Literal["take"] = "take"
+    case: Case
+
+
+class Drop(Record):
+    """Forget a case."""
+
+    kind: Literal["drop"] = "drop"
+    case: str
+
+
+class Prepare(Record):
+    """Compile and warm a subject up on each of a case's sets."""
+
+    kind: Literal["prepare"] = "prepare"
+    case: str
+    subject: str
+
+
+class Run(Record):
+    """Run a subject once and store its outputs in the given files."""
+
+    kind: Literal["run"] = "run"
+    case: str
+    set: int
+    subject: str
+    outputs: tuple[Stored, ...]
+    poison: int = Field(ge=0, le=255)
+    """The byte that fills outputs and scratch memory beforehand."""
+
+
+class Measure(Record):
+    """Take samples of one subject, one after another, with the sets in turn."""
+
+    kind: Literal["measure"] = "measure"
+    case: str
+    subject: str
+    budget_s: float
+    least: int
+    most: int
+
+
+class Arm(Record):
+    """Get ready for a sample: bind the inputs and flush the caches."""
+
+    kind: Literal["arm"] = "arm"
+    case: str
+    set: int
+    subject: str
+
+
+class Fire(Record):
+    """Take the sample that was armed, then store its outputs if files are given."""
+
+    kind: Literal["fire"] = "fire"
+    outputs: tuple[Stored, ...] | None = None
+
+
+Message = Annotated[
+    LoadCandidate | LoadPeers | Hello | Take | Drop | Prepare | Run | Measure | Arm | Fire,
+    Field(discriminator="kind"),
+]
+MESSAGES: TypeAdapter[Message] = TypeAdapter(Message)
+
+
+class Done(Record):
+    """The message was heeded."""
+
+
+class Prepared(Record):
+    """Whether the subject can be measured on the case."""
+
+    absent: str | None = None
+    """Why it can't be."""
+
+
+class Sample(Record):
+    """One logical call."""
+
+    device_ms: float = Field(gt=0)
+    call_ms: float = Field(gt=0)
+    faults: int = Field(ge=0)
+    """Minor page faults of the process meanwhile."""
+
+
+class Samples(Record):
+    """Several samples."""
+
+    samples: tuple[Sample, ...]
+
+
+class Ran(Record):
+    """What came out, and of which form; a list of forms for a list of tensors."""
+
+    outputs: tuple[Form | tuple[Form, ...], ...]
+    changed: tuple[int, ...] = ()
+    """Which inputs were written to, by their place."""
+
+
+class Fired(Record):
+    """A sample, and the form of its outputs where they were asked for."""
+
+    sample: Sample
+    outputs: tuple[Form | tuple[Form, ...], ...] = ()
+
+
+class MakeCase(Record):
+    """Draw a case and compute what is expected of it: to the oracle's process only."""
+
+    operator: Operator
+    workload: Workload
+    device: str
+    key: str
+    seeds: tuple[int, ...]
+    scales: tuple[float, ...]
+    """The factor on floating inputs, for each seed."""
+    inputs_folder: str
+    expected_folder: str
+
+
+class ExpectedFiles(Record):
+    """What one output must be."""
+
+    reference: tuple[TensorFile, ...]
+    oracle: tuple[TensorFile, ...]
+    """Empty for integers: there the reference is the oracle."""
+
+
+class MadeCase(Record):
+    """A case, its axes' sizes, and what is expected."""
+
+    case: Case
+    sizes: tuple[dict[str, Size], ...]
+    """For each set, as far as the inputs show them."""
+    output_sizes: tuple[dict[str, Size], ...]
+    """For each set, those of axes that only outputs have."""
+    expected: tuple[tuple[ExpectedFiles, ...], ...]
+    """For each set, for each output."""
+
+
+class BuildRequest(Record):
+    """Compile some candidates' kernels in one process."""
+
+    hardware: HardwareSpec
+    builds: tuple[Build, ...]
+    folders: tuple[str, ...]
+
+
+class BuildAnswer(Record):
+    """For each build the artefact, or the compiler's log."""
+
+    results: tuple[Artefact | str, ...]

@@ -1,0 +1,254 @@
+"""From the readings of a confirming run to what stands in its evidence (pure)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from knowledge.evidence import Figure, Interval, NullRun, PeerRow, WorkloadEvidence
+from optimizer.evaluate.protocol import CANDIDATE
+from optimizer.evaluate.statistics import (
+    UNKNOWN,
+    combined_ratios,
+    ratio_interval,
+    simultaneous,
+    spread,
+)
+
+TWIN = "twin"
+"""The best peer once more, in a process of its own: the candidate of the A/A run."""
+WORKLOAD_ALPHA = 0.025
+"""One-sided level at which all workloads' intervals hold together."""
+SIT_OUT = 1.5
+"""A peer this many times slower than the best in the first pair sits the others out."""
+NO_FAULTS = 4
+"""Minor page faults a call that count as none."""
+HOST_CALLS = 2
+"""Calls that a turn on a processor makes: one to warm the code up, one that is timed."""
+CLOCK_SLACK_MS = 0.3
+CLOCK_SLACK = 0.5
+CERTAIN = Interval(low=1.0, estimate=1.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One sample as the worker told it, and how long the judge's own clock saw it take."""
+
+    device_ms: float
+    call_ms: float
+    faults: int
+    parent_ms: float
+
+    def by(self, figure: Figure) -> float:
+        """Return the time of a figure."""
+        return self.device_ms if figure == "device_ms" else self.call_ms
+
+
+Readings = Mapping[str, Sequence[Reading]]
+"""Of one pair on one workload: by subject (`CANDIDATE`, `TWIN` or a peer's name)."""
+Pair = Mapping[str, Readings]
+"""Of one pair: by workload."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is known of a public workload beside its readings."""
+
+    workload: str
+    sizes: Mapping[str, int]
+    dtypes: Mapping[str, str]
+    weight: float
+    roofline_ms: float | None
+    impossible_below_ms: float
+    handed_to: str | None
+    """The peer that serves it by the frozen dispatch table."""
+    error: float
+    reference_error: float
+
+
+def median_of(readings: Sequence[Reading], figure: Figure) -> float:
+    """Return the median time."""
+    return median(reading.by(figure) for reading in readings)
+
+
+def staying(readings: Readings, figure: Figure) -> tuple[str, ...]:
+    """Return the peers that are fast enough after the first pair to stay in the run."""
+    times = {name: median_of(readings[name], figure) for name in peers_in(readings)}
+    limit = SIT_OUT * min(times.values(), default=0.0)
+    return tuple(name for name, time in times.items() if time <= limit)
+
+
+def peers_in(readings: Readings) -> tuple[str, ...]:
+    """Return the names of the peers among the subjects."""
+    return tuple(name for name in readings if name not in {CANDIDATE, TWIN})
+
+
+def best_peer(pairs: Sequence[Pair], workload: str, figure: Figure) -> str:
+    """Return the baseline: the fastest peer by its pooled median, of those in every pair."""
+    common = set.intersection(*(set(peers_in(pair[workload])) for pair in pairs))
+    return min(sorted(common), key=lambda name: _pooled(pairs, workload, name, figure))
+
+
+def pair_ratios(
+    pairs: Sequence[Pair], workload: str, above: str, below: str, *, figure: Figure
+) -> tuple[float, ...]:
+    """Return one subject's median time over another's, pair by pair."""
+    return tuple(
+        median_of(pair[workload][above], figure) / median_of(pair[workload][below], figure)
+        for pair in pairs
+    )
+
+
+def describe_workload(
+    pairs: Sequence[Pair], measured: Measured, *, served_by: str, figure: Figure, workloads: int
+) -> WorkloadEvidence:
+    """Return the evidence on one workload.
+
+    Args:
+        pairs: All complete process pairs.
+        measured: What else is known of the workload.
+        served_by: The name under which the candidate serves it.
+        figure: The time that counts.
+        workloads: How many intervals must hold together.
+    """
+    name = measured.workload
+    baseline = best_peer(pairs, name, figure)
+    rows = _peer_rows(pairs, name)
+    server = _server(measured, rows, baseline)
+    ratios = (1.0,) * len(pairs)
+    if server == CANDIDATE:
+        ratios = pair_ratios(pairs, name, baseline, CANDIDATE, figure=figure)
+    alpha = simultaneous(WORKLOAD_ALPHA, workloads)
+    device_ms = _pooled(pairs, name, server, "device_ms")
+    return WorkloadEvidence(
+        workload=name,
+        sizes=dict(measured.sizes),
+        dtypes=dict(measured.dtypes),
+        weight=measured.weight,
+        served_by=served_by if server == CANDIDATE else server,
+        device_ms=device_ms,
+        call_ms=_pooled(pairs, name, server, "call_ms"),
+        peers=rows,
+        best_peer=baseline,
+        pair_ratios=ratios,
+        ratio=ratio_interval(ratios, alpha=alpha) if server == CANDIDATE else CERTAIN,
+        spread=spread([r.by(figure) for p in pairs for r in p[name].get(server, ())]),
+        share_of_roofline=measured.roofline_ms / device_ms if measured.roofline_ms else None,
+        error=measured.error,
+        reference_error=measured.reference_error,
+    )
+
+
+def describe_ratio(workloads: Sequence[WorkloadEvidence], *, alpha: float) -> Interval:
+    """Return the weighted geometric mean over the workloads, each pair being one draw of it."""
+    by_workload = {w.workload: w.pair_ratios for w in workloads}
+    weights = {w.workload: w.weight for w in workloads}
+    return ratio_interval(combined_ratios(by_workload, weights), alpha=alpha)
+
+
+def describe_null(
+    pairs: Sequence[Pair], twins: Mapping[str, str], weights: Mapping[str, float],
+    *, figure: Figure, alpha: float,
+) -> NullRun:  # fmt: skip
+    """Return the A/A run: the best peer over its twin in another process.
+
+    Args:
+        pairs: All complete process pairs.
+        twins: Which peer each workload's twin is.
+        weights: The workloads' weights.
+        figure: The time that counts.
+        alpha: The level of the confirming run itself: the same procedure must show nothing here.
+    """
+
+    def is_whole(pair: Pair) -> bool:
+        return all({peer, TWIN} <= pair[workload].keys() for workload, peer in twins.items())
+
+    whole = [pair for pair in pairs if is_whole(pair)]
+    by_workload = {
+        workload: pair_ratios(whole, workload, peer, TWIN, figure=figure)
+        for workload, peer in twins.items()
+    }
+    if not by_workload or not whole:
+        return NullRun(pair_ratios=(), ratio=UNKNOWN)
+    ratios = tuple(combined_ratios(by_workload, weights))
+    return NullRun(pair_ratios=ratios, ratio=ratio_interval(ratios, alpha=alpha))
+
+
+def versus(
+    pairs: Sequence[Pair], workloads: Sequence[WorkloadEvidence], peer: str, figure: Figure
+) -> float:
+    """Return the weighted geometric mean of a peer's time over that of what serves."""
+    rows = {w.workload: {row.name: row for row in w.peers} for w in workloads}
+    by_workload: dict[str, tuple[float, ...]] = {}
+    for w in workloads:
+        row = rows[w.workload].get(peer)
+        if row is not None:
+            times = (row.device_ms, w.device_ms), (row.call_ms, w.call_ms)
+            theirs, ours = times[0 if figure == "device_ms" else 1]
+            by_workload[w.workload] = (theirs / ours,)
+    if not by_workload:
+        return 1.0
+    return combined_ratios(by_workload, {w.workload: w.weight for w in workloads})[0]
+
+
+def find_faults(
+    pairs: Sequence[Pair], measured: Measured, baseline: str, *, host_clock: bool
+) -> Iterator[str]:
+    """Yield why the measurement of a workload can't be trusted.
+
+    Args:
+        pairs: All complete process pairs.
+        measured: The workload.
+        baseline: The best peer's name.
+        host_clock: The calls run on the host, so that the judge's clock sees all of each.
+    """
+    if measured.handed_to is not None:
+        return
+    name = measured.workload
+    mine = [r for pair in pairs for r in pair[name][CANDIDATE]]
+    theirs = [r for pair in pairs for r in pair[name][baseline]]
+    ours_faults, their_faults = (median(r.faults for r in side) for side in (mine, theirs))
+    if (ours_faults > NO_FAULTS) != (their_faults > NO_FAULTS):
+        yield (
+            f"{name}: page faults on one side only, {ours_faults:g} a call in the kernel and "
+            f"{their_faults:g} in {baseline}"
+        )
+    fastest = median_of(mine, "device_ms")
+    if fastest < measured.impossible_below_ms:
+        yield (
+            f"{name}: {fastest:.4g} ms is less than the {measured.impossible_below_ms:.4g} ms that "
+            "its outputs need at the data sheet's bandwidth"
+        )
+    gap = _gap_ms(mine) - _gap_ms(theirs)
+    if host_clock and gap > max(CLOCK_SLACK_MS, CLOCK_SLACK * median_of(mine, "call_ms")):
+        yield f"{name}: the judge's clock saw the kernel take {gap:.3g} ms longer than it says"
+    if any(r.parent_ms < r.call_ms for r in mine):
+        yield f"{name}: the kernel's clock ran ahead of the judge's"
+
+
+def _gap_ms(readings: Sequence[Reading]) -> float:
+    return median(r.parent_ms - HOST_CALLS * r.call_ms for r in readings)
+
+
+def _server(measured: Measured, rows: Sequence[PeerRow], baseline: str) -> str:
+    if measured.handed_to is None:
+        return CANDIDATE
+    known = {row.name for row in rows}
+    return measured.handed_to if measured.handed_to in known else baseline
+
+
+def _peer_rows(pairs: Sequence[Pair], workload: str) -> tuple[PeerRow, ...]:
+    names = dict.fromkeys(name for pair in pairs for name in peers_in(pair[workload]))
+    return tuple(
+        PeerRow(
+            name=name,
+            device_ms=_pooled(pairs, workload, name, "device_ms"),
+            call_ms=_pooled(pairs, workload, name, "call_ms"),
+        )
+        for name in names
+    )
+
+
+def _pooled(pairs: Sequence[Pair], workload: str, subject: str, figure: Figure) -> float:
+    """Return the median over pairs of a subject's median in each."""
+    readings = (pair[workload].get(subject) for pair in pairs)
+    return median(median_of(found, figure) for found in readings if found)

@@ -1,0 +1,159 @@
+"""Takes one sample of one logical call, from a cold cache, on a processor or a CUDA device.
+
+`device_ms` is the time of the work itself, `call_ms` that from the call to the device being idle.
+On a processor they are the same: of a call whose inputs are cold and whose code is warm. On CUDA,
+`device_ms` lies between two events in a queue that is primed behind a flush of the L2 cache, so
+that the host's time is hidden; `call_ms` is the host's clock around a call into an empty queue. A
+sample there makes two calls, one for each figure.
+"""
+
+import math
+import resource
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from optimizer.evaluate.memory import Value
+from optimizer.evaluate.protocol import Sample
+
+Call = Callable[[], tuple[Value, ...]]
+SHORTEST_MS = 1e-6
+"""Stands for a time too short for the clock: a time is never zero."""
+MOST_PRIMING_MS = 5.0
+"""How long the queue is blocked at most while the host enqueues a call."""
+
+
+class Clock(Protocol):
+    """Takes samples on one kind of device."""
+
+    def arm(self) -> None:
+        """Flush the caches and come to rest."""
+        ...
+
+    def calibrate(self, call: Call) -> None:
+        """Learn what the next samples of this call need; it has been warmed up."""
+        ...
+
+    def fire(self, call: Call, warm_up: Call) -> tuple[Sample, tuple[Value, ...]]:
+        """Take a sample, and return it with the call's outputs.
+
+        Args:
+            call: What is timed.
+            warm_up: The same on other inputs.
+        """
+        ...
+
+
+class HostClock:
+    """Samples on a processor."""
+
+    def __init__(self, cache_bytes: int) -> None:
+        """Take the size of the last-level cache; twice as much is written before each sample."""
+        self._flush = np.zeros(2 * cache_bytes, dtype=np.uint8)
+
+    def arm(self) -> None:
+        """See `Clock.arm`.
+
+        By one thread: OpenMP's would go on spinning, and disturb whoever is measured next.
+        """
+        self._flush += 1
+
+    def calibrate(self, call: Call) -> None:
+        """See `Clock.calibrate`."""
+
+    def fire(self, call: Call, warm_up: Call) -> tuple[Sample, tuple[Value, ...]]:
+        """See `Clock.fire`.
+
+        The flush leaves the code cold too, which costs a small operator more than its work does.
+        A call on other inputs brings the code back, and leaves these inputs cold.
+        """
+        warm_up()
+        faults = _minor_faults()
+        began = time.perf_counter_ns()
+        outputs = call()
+        took_ms = max((time.perf_counter_ns() - began) * 1e-6, SHORTEST_MS)
+        sample = Sample(device_ms=took_ms, call_ms=took_ms, faults=_minor_faults() - faults)
+        return sample, outputs
+
+
+class CudaClock:
+    """Samples on a CUDA device."""
+
+    def __init__(self, cache_bytes: int) -> None:
+        """Take the size of the L2 cache; at least four times as much is written before a call."""
+        size = max(4 * cache_bytes, 1 << 28)
+        self._flush = torch.zeros(size, dtype=torch.uint8, device="cuda")
+        self._start = _event()
+        self._end = _event()
+        self._flush_ms = median(self._time_flush() for _ in range(5))
+        self._flushes = 1
+
+    def arm(self) -> None:
+        """See `Clock.arm`."""
+        torch.cuda.synchronize()
+
+    def calibrate(self, call: Call) -> None:
+        """See `Clock.calibrate`: as many flushes as hide the time that the host needs."""
+        host_ms = median(_host_ms(call) for _ in range(3))
+        self._flushes = flushes_to_hide(host_ms, self._flush_ms)
+
+    def fire(self, call: Call, warm_up: Call) -> tuple[Sample, tuple[Value, ...]]:
+        """See `Clock.fire`."""
+        faults = _minor_faults()
+        for _ in range(self._flushes):
+            self._flush.zero_()
+        self._start.record()
+        call()
+        self._end.record()
+        torch.cuda.synchronize()
+        device_ms = max(self._start.elapsed_time(self._end), SHORTEST_MS)
+        self._flush.zero_()
+        torch.cuda.synchronize()
+        began = time.perf_counter_ns()
+        outputs = call()
+        torch.cuda.synchronize()
+        call_ms = max((time.perf_counter_ns() - began) * 1e-6, SHORTEST_MS)
+        sample = Sample(device_ms=device_ms, call_ms=call_ms, faults=_minor_faults() - faults)
+        return sample, outputs
+
+    def _time_flush(self) -> float:
+        self._start.record()
+        self._flush.zero_()
+        self._end.record()
+        torch.cuda.synchronize()
+        return float(self._start.elapsed_time(self._end))
+
+
+def make_clock(device: str, cache_bytes: int) -> Clock:
+    """Return the clock of a kind of device."""
+    return CudaClock(cache_bytes) if device == "cuda" else HostClock(cache_bytes)
+
+
+def flushes_to_hide(host_ms: float, flush_ms: float) -> int:
+    """Return how many flushes keep the device busy while the host enqueues a call, with a margin.
+
+    A call that waits for the device in its middle can't be hidden: the number is bounded.
+    """
+    hidden_ms = min(1.5 * host_ms + 0.02, MOST_PRIMING_MS)
+    return max(1, math.ceil(hidden_ms / max(flush_ms, SHORTEST_MS)))
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call] # torch's
+
+
+def _host_ms(call: Call) -> float:
+    torch.cuda.synchronize()
+    began = time.perf_counter_ns()
+    call()
+    took_ms = (time.perf_counter_ns() - began) * 1e-6
+    torch.cuda.synchronize()
+    return took_ms
+
+
+def _minor_faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -1,0 +1,102 @@
+"""A candidate in a worker process: loaded, checked case by case, and measured."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowledge.outcome import Failed, Incorrect, Outcome, TimedOut
+from operator_registry.hardware import HardwareSpec
+from operator_registry.registry import Operator
+from optimizer.candidate import Candidate
+from optimizer.evaluate import protocol as p
+from optimizer.evaluate.cases import CheckedCase
+from optimizer.evaluate.checking import Agreement
+from optimizer.evaluate.outputs import Forms, judge_outputs
+from optimizer.evaluate.process import Process, attempt
+
+POISONS = (0xFF, 0x5A, 0x00, 0x7F)
+"""What memory holds before a checked run: NaN and -1, large numbers, zeros, great numbers."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate and the process that it is loaded in."""
+
+    operator: Operator
+    hardware: HardwareSpec
+    candidate: Candidate
+    process: Process
+    run_s: float
+    """Seconds that one run may take."""
+
+    def load(self, folder: Path | None) -> Failed | TimedOut | None:
+        """Load the candidate's kernels, from its code by the interpreter where there is no folder.
+
+        None where all is well.
+        """
+        message = p.LoadCandidate(
+            spec=self.operator.spec,
+            hardware=self.hardware,
+            plan=self.candidate.plan,
+            chosen=self.candidate.chosen,
+            folder=str(folder or ""),
+            interpreted=self.candidate.code if folder is None else None,
+        )
+        done = attempt("load", lambda: self.process.tell(message, p.Done, deadline_s=30.0))
+        return None if isinstance(done, p.Done) else done
+
+    def check(self, cases: Sequence[CheckedCase], rng: random.Random) -> Outcome | Agreement:
+        """Return the worst error over all cases, or how the first case that fails does."""
+        worst = Agreement()
+        for case in cases:
+            found = self._check(case, rng)
+            if not isinstance(found, Agreement):
+                return found
+            worst = Agreement(
+                max(worst.error, found.error), max(worst.reference_error, found.reference_error)
+            )
+        return worst
+
+    def measure(
+        self, case: p.Case, *, budget_s: float, least: int, most: int
+    ) -> p.Samples | Failed | TimedOut:
+        """Return samples of the candidate on a case, after it has been warmed up."""
+        deadline_s = self.run_s + 4 * budget_s
+        prepare = p.Prepare(case=case.key, subject=p.CANDIDATE)
+        measure = p.Measure(
+            case=case.key, subject=p.CANDIDATE, budget_s=budget_s, least=least, most=most
+        )
+        ready = attempt(
+            "run", lambda: self.process.tell(prepare, p.Prepared, deadline_s=deadline_s)
+        )
+        if not isinstance(ready, p.Prepared):
+            return ready
+        return attempt("run", lambda: self.process.tell(measure, p.Samples, deadline_s=deadline_s))
+
+    def _check(self, case: CheckedCase, rng: random.Random) -> Outcome | Agreement:
+        forms: dict[int, Forms] = {}
+        for number in range(len(case.case.sets)):
+            ran = self._run(case, number, poison=rng.choice(POISONS))
+            if not isinstance(ran, p.Ran):
+                return ran
+            if ran.changed:
+                name = list(self.operator.spec.inputs)[ran.changed[0]]
+                return Incorrect(reason=f"the input {name} is written to")
+            forms[number] = ran.outputs
+        return judge_outputs(self.operator, case, forms)
+
+    def _run(self, case: CheckedCase, number: int, *, poison: int) -> p.Ran | Failed | TimedOut:
+        message = p.Run(
+            case=case.case.key,
+            set=number,
+            subject=p.CANDIDATE,
+            outputs=case.outputs[number],
+            poison=poison,
+        )
+
+        def run() -> p.Ran:
+            self.process.take(case.case)
+            return self.process.tell(message, p.Ran, deadline_s=self.run_s)
+
+        return attempt("run", run)

@@ -1,0 +1,225 @@
+"""What the judge of one goal works with: processes, cases, builds and peers."""
+
+import math
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowledge.outcome import Failed, TimedOut
+from operator_registry.hardware import HardwareSpec
+from operator_registry.record import digest
+from operator_registry.registry import Operator
+from operator_registry.workloads import draw_workloads, most_elements
+from optimizer.binding import instances
+from optimizer.candidate import Candidate
+from optimizer.environment import detect_environment
+from optimizer.errors import PlanError, RunnerError
+from optimizer.evaluate.building import Builder, Built
+from optimizer.evaluate.cases import POOLED_ELEMENTS, CaseMaker, CheckedCase, Request
+from optimizer.evaluate.memory import SharedFolder
+from optimizer.evaluate.peer_table import (
+    PeerProcess,
+    PeerTable,
+    find_table,
+    keep_table,
+    measure_peers,
+)
+from optimizer.evaluate.peers import peer_names
+from optimizer.evaluate.process import Place
+from optimizer.evaluate.sandbox import Limits
+from optimizer.evaluate.screen import find_fault
+from optimizer.targets import find_obstacle
+from optimizer.targets.target import Build, Instance
+
+JUDGE_VERSION = "1"
+"""Raised with each change of what a result means: results of two versions are never compared."""
+_SEED_BITS = 48
+_MOST_DRAWS = 8
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much the judge does; the defaults are what a search and its proof need."""
+
+    drawn_sizes: int = 4
+    """Held-out sizes for each batch of a search."""
+    confirmed_sizes: int = 20
+    """Held-out sizes in a confirming run."""
+    drawn_elements: int = 1 << 17
+    confirmed_elements: int = 1 << 20
+    interpreted_elements: int = 1 << 11
+    run_s: float = 5.0
+    """Seconds that one run of a candidate may take."""
+    interpreted_run_s: float = 60.0
+    build_s: float = 120.0
+    measure_s: float = 0.2
+    """Seconds of samples on each workload in a search."""
+    pairs: int | None = None
+    """Process pairs of a confirming run; 6 on a processor and 5 on a CUDA device if None."""
+    pair_s: float = 3.0
+    """Seconds of samples in each pair."""
+    narrow_enough: float = 0.02
+    """Width of the ratio's interval over its estimate at which sampling stops."""
+
+
+class Workbench:
+    """The judge's means for one operator on one hardware."""
+
+    def __init__(
+        self, operator: Operator, hardware: HardwareSpec, *, folder: Path, effort: Effort
+    ) -> None:
+        """Look at the machine; no process is started yet.
+
+        Raises:
+            RunnerError: Nothing of this hardware can be run or checked here.
+        """
+        self.operator = operator
+        self.hardware = hardware
+        self.folder = folder
+        self.effort = effort
+        obstacle = find_obstacle(hardware)
+        self.timed = obstacle is None
+        if obstacle is not None and hardware.target != "cuda":
+            raise RunnerError(obstacle)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.environment = detect_environment(hardware)
+        device = hardware.target if self.timed else "cpu"
+        self.place = Place(
+            device=device,
+            threads=self.environment.threads,
+            cache_bytes=cache_bytes(hardware),
+            folder=folder,
+            memory_gib=64 if device == "cuda" else 8,
+        )
+        self.shared = SharedFolder()
+        self.maker = CaseMaker(operator, self.place, self.shared)
+        limits = Limits(wall_s=effort.build_s, memory_bytes=16 << 30)
+        self.builder = Builder(hardware, folder / "artefacts", limits=limits)
+
+    def close(self) -> None:
+        """End the oracle and free the shared memory."""
+        self.maker.close()
+        self.shared.close()
+
+    @property
+    def run_s(self) -> float:
+        """Return the seconds that one run of a candidate may take."""
+        return self.effort.run_s if self.timed else self.effort.interpreted_run_s
+
+    def public_cases(self, *, sets: int, scale: float = 1.0) -> list[CheckedCase]:
+        """Return a case for each public workload, under fresh secret seeds.
+
+        Raises:
+            RunnerError: The reference fails.
+        """
+        public = self.operator.spec.workloads_on(self.hardware.target)
+        return self.maker.make([Request(w, _seeds(sets), scale) for w in public])
+
+    def drawn_cases(self, count: int, *, seed: int, most: int) -> list[CheckedCase]:
+        """Return cases at held-out sizes, the small ones first.
+
+        Args:
+            count: How many.
+            seed: Decides sizes and values.
+            most: How many elements the inputs of one may hold.
+
+        Raises:
+            RunnerError: The reference fails.
+        """
+        spec = self.operator.spec
+        rng = random.Random(seed)  # noqa: S311 - the seed is what stays secret
+        drawn = draw_workloads(
+            spec, self.hardware.target, seed=rng.getrandbits(_SEED_BITS), count=count,
+            max_elements=most,
+        )  # fmt: skip
+        scales = spec.precision.input_scales
+        requests = []
+        for number, workload in enumerate(drawn):
+            elements = max(1, most_elements(spec, workload.sizes))
+            draws = min(_MOST_DRAWS, math.ceil(POOLED_ELEMENTS / elements))
+            seeds = tuple(rng.getrandbits(_SEED_BITS) for _ in range(draws))
+            requests.append(Request(workload, seeds, scales[number % len(scales)]))
+        requests.sort(key=lambda request: most_elements(spec, request.workload.sizes))
+        return self.maker.make(requests)
+
+    def screen(self, candidate: Candidate) -> Failed | None:
+        """Return why a candidate is not even built, None where it is."""
+        fault = find_fault(candidate, self.hardware)
+        return None if fault is None else Failed(stage="screen", log=fault)
+
+    def build(
+        self, candidates: Sequence[Candidate], cases: Sequence[CheckedCase]
+    ) -> list[Built | Failed | TimedOut]:
+        """Return each candidate's kernels, with all instances that the cases need.
+
+        Raises:
+            ChildRaisedError: The compiler is out of order.
+        """
+        wanted: list[Build | Failed] = [self._plan_build(c, cases) for c in candidates]
+        builds = [build for build in wanted if isinstance(build, Build)]
+        done = iter(self.builder.build(builds))
+        return [next(done) if isinstance(build, Build) else build for build in wanted]
+
+    def peer_table(self, cases: Sequence[CheckedCase]) -> PeerTable:
+        """Return the peers and their times for ranking, measured now if they never were.
+
+        Raises:
+            RunnerError: No process can be started.
+        """
+        key = digest(self.operator.digest, self.environment, JUDGE_VERSION)
+        path = self.folder / "peers" / f"{key[:32]}.json"
+        table = find_table(path)
+        if table is None:
+            side = PeerProcess(self.operator, self.hardware, self.place)
+            try:
+                names = peer_names(self.operator, self.place.device)
+                table = measure_peers(side, cases, names)
+            finally:
+                side.close()
+            keep_table(path, table)
+        return table
+
+    def _plan_build(self, candidate: Candidate, cases: Sequence[CheckedCase]) -> Build | Failed:
+        found: dict[str, Instance] = {}
+        try:
+            for case in cases:
+                for sizes in case.sizes:
+                    needed = instances(
+                        self.operator.spec,
+                        candidate.plan,
+                        candidate.chosen,
+                        sizes=sizes,
+                        dtypes=case.workload.dtypes,
+                        attributes=case.case.attributes,
+                    )
+                    found |= {instance.symbol: instance for instance in needed}
+        except PlanError as error:
+            return Failed(stage="screen", log=str(error))
+        return Build(code=candidate.code, instances=tuple(found.values()))
+
+
+def fresh_seed() -> int:
+    """Return a seed that nobody can foresee."""
+    return secrets.randbits(_SEED_BITS)
+
+
+def cache_bytes(hardware: HardwareSpec) -> int:
+    """Return the size of the last-level cache; a processor tells its own."""
+    stated = int(hardware.limits.last_level_cache_mb * 1e6)
+    if hardware.target != "cpu":
+        return stated
+    sizes = [path.read_text(encoding="ascii").strip() for path in _CACHES.glob("index*/size")]
+    return max((_bytes(size) for size in sizes), default=stated)
+
+
+def _seeds(count: int) -> tuple[int, ...]:
+    return tuple(fresh_seed() for _ in range(count))
+
+
+def _bytes(size: str) -> int:
+    """Return the bytes of a size such as ``32768K``."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    return int(size[:-1]) * units[size[-1]] if size[-1] in units else int(size)
