@@ -1,0 +1,157 @@
+"""Real SIGKILLs at random moments of ``kernelevolve run --once``, then a run to the end."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+from daemon.bot import make_forge, make_workspace, open_store
+from optimizer.store import Store, StoredGoal, Trial
+from tests.daemon.origins import HERE, Origin
+
+pytestmark = pytest.mark.drill
+ROOT = Path(__file__).parents[2]
+KILLS = 20
+REAL = (sys.executable, "-m", "daemon.cli")
+SCRIPTED = (sys.executable, "-m", "tests.daemon.scripted_cli")
+
+
+@dataclass
+class Drill:
+    """A daemon that is killed again and again, and all that was seen of it."""
+
+    origin: Origin
+    command: tuple[str, ...]
+    seed: int
+    seen: list[set[str]] = field(default_factory=list)
+    """The trials in the store after each kill."""
+    started: list[psutil.Process] = field(default_factory=list)
+
+    def kill_once(self, random_: random.Random, longest_s: float) -> None:
+        process = self._start()
+        self._watch(process, until=time.monotonic() + longest_s * random_.random() ** 1.5)
+        process.kill()
+        process.wait()
+        self.seen.append({trial.evaluation.key for trial in self.trials()})
+
+    def finish(self) -> None:
+        process = self._start()
+        self._watch(process, until=time.monotonic() + 240)
+        assert process.wait() == 0
+
+    def goals(self) -> tuple[StoredGoal, ...]:
+        with open_store(self.origin.settings) as store:
+            return (*store.pending_goals(), *store.finished_goals(limit=100))
+
+    def trials(self) -> tuple[Trial, ...]:
+        with open_store(self.origin.settings) as store:
+            return tuple(t for goal in self.goals() for t in trials_of(store, goal))
+
+    def alive(self) -> list[psutil.Process]:
+        return [p for p in self.started if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        settings = self.origin.settings
+        mine = {
+            "KERNELEVOLVE_REGISTRY": settings.registry,
+            "KERNELEVOLVE_STATE": str(settings.state),
+        }
+        log = (self.origin.folder / "daemon.log").open("ab")
+        with log:
+            return subprocess.Popen(
+                [*self.command, "run", "--once"],
+                cwd=ROOT,
+                env={**os.environ, **mine},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _watch(self, process: subprocess.Popen[bytes], *, until: float) -> None:
+        """Note every process that it starts, until it ends or the time is up."""
+        while time.monotonic() < until and process.poll() is None:
+            try:
+                below = psutil.Process(process.pid).children(recursive=True)
+            except psutil.NoSuchProcess:
+                break
+            self.started += [p for p in below if p not in self.started]
+            time.sleep(0.02)
+
+
+def trials_of(store: Store, goal: StoredGoal) -> tuple[Trial, ...]:
+    search = store.open_search(
+        goal.key,
+        operator=goal.operator,
+        hardware=goal.hardware,
+        operator_digest=goal.operator_digest,
+        now=0.0,
+    )
+    return store.trials(search)
+
+
+def run_drill(drill: Drill, *, longest_s: float) -> None:
+    random_ = random.Random(drill.seed)  # noqa: S311 - moments, not secrets
+    for _ in range(KILLS):
+        drill.kill_once(random_, longest_s)
+    drill.finish()
+
+
+def check_nothing_is_lost_or_doubled(drill: Drill) -> None:
+    trials = drill.trials()
+    keys = Counter(trial.evaluation.key for trial in trials)
+    assert [key for key, times in keys.items() if times > 1] == []
+    assert sorted(trial.number for trial in trials) == list(range(1, len(trials) + 1))
+    for before, after in zip(drill.seen, [*drill.seen[1:], set(keys)], strict=True):
+        assert before <= after
+    goals = drill.goals()
+    assert [(g.operator, g.hardware, g.verdict) for g in goals] == [("gelu_bias", HERE, "better")]
+
+
+def check_one_pull_request(drill: Drill) -> None:
+    settings = drill.origin.settings
+    branch = f"kernelevolve/gelu_bias/{HERE}"
+    shown = make_forge(settings, make_workspace(settings)).pull_requests()
+    assert [(p.state, p.head) for p in shown] == [("open", branch)]
+    assert drill.origin.branches() == {"main", branch}
+    assert drill.origin.run_git("rev-list", "--count", f"main..{branch}") == "1"
+
+
+def check_no_orphans(drill: Drill) -> None:
+    until = time.monotonic() + 15
+    while drill.alive() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert drill.alive() == []
+
+
+def test_killed_between_its_own_steps(tmp_path: Path) -> None:
+    """Jobs of a moment, so that the kills fall on git, queue and forge."""
+    origin = Origin(tmp_path)
+    origin.add_operator("trial 1; sleep 0.3; better 2.0")
+    drill = Drill(origin, SCRIPTED, seed=1)
+
+    run_drill(drill, longest_s=3.0)
+
+    check_nothing_is_lost_or_doubled(drill)
+    check_one_pull_request(drill)
+    check_no_orphans(drill)
+
+
+def test_killed_while_it_searches(tmp_path: Path) -> None:
+    """Real searches, so that the kills fall on builds, trials and the proof."""
+    origin = Origin(tmp_path, budget_s=45.0)
+    origin.add_operator()
+    drill = Drill(origin, REAL, seed=2)
+
+    run_drill(drill, longest_s=30.0)
+
+    check_nothing_is_lost_or_doubled(drill)
+    assert drill.trials()
+    check_one_pull_request(drill)
+    check_no_orphans(drill)
