@@ -129,7 +129,9 @@ def workload_table(evidence: Evidence) -> str:
 
 
 def ratio_text(ratio: Interval) -> str:
-    """Return a ratio with its interval."""
+    """Return a ratio with its interval; too few pairs have none."""
+    if ratio.low <= 0:
+        return f"{ratio.estimate:.2f}x (no interval)"
     return f"{ratio.estimate:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
