@@ -180,7 +180,3 @@ def _shard(text: str) -> tuple[int, int]:
         msg = f"{text!r} is no part; write for example 1/4"
         raise argparse.ArgumentTypeError(msg)
     return int(found[1]), int(found[2])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -33,11 +33,10 @@ def validate(args: Namespace, terminal: Terminal) -> int:
     if terminal.as_json:
         terminal.tell({"folder": str(folder), "faults": []})
     else:
-        counts = (
-            f"{len(registry.operators)} operators, {len(registry.hardware)} hardware, "
-            f"{len(registry.models)} models"
+        terminal.say(
+            f"{folder}: no fault; operators: {len(registry.operators)}, "
+            f"hardware: {len(registry.hardware)}, models: {len(registry.models)}"
         )
-        terminal.say(f"{folder}: no fault in {counts}")
     return 0
 
 
@@ -80,5 +79,5 @@ def _show(goals: tuple[Goal, ...], since: str | None, terminal: Terminal) -> Non
     for goal in goals:
         share = f"{100 * goal.share_of_time:.3g} %" if goal.share_of_time else ""
         table.add_row(goal.operator, goal.hardware, share, "; ".join(goal.reasons))
-    terminal.say(f"{len(goals)} goals {than}")
+    terminal.say(f"goals {than}: {len(goals)}")
     terminal.show(table)

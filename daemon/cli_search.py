@@ -6,6 +6,8 @@ import uuid
 from argparse import Namespace
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from daemon.cli_arguments import (
     MisuseError,
     find_hardware,
@@ -28,6 +30,7 @@ from knowledge.evidence import Better
 from knowledge.outcome import Passed
 from operator_registry.fault import RegistryError
 from operator_registry.record import Record
+from optimizer.candidate import Candidate
 from optimizer.errors import KernelFolderError, OptimizerError
 from optimizer.job import (
     BenchRequest,
@@ -43,6 +46,7 @@ from optimizer.job import (
     VerifyResult,
 )
 from optimizer.kernel import read_candidate, write_files
+from optimizer.plan import Plan
 
 MISUSE = (MisuseError, SettingsError)
 FAULTS = (RegistryError, JobError, OptimizerError, OSError)
@@ -85,14 +89,7 @@ def evaluate(args: Namespace, terminal: Terminal) -> int:
     """Try one kernel, as a search would."""
     settings = Settings.load()
     registry = load_given(args.registry)
-    if not args.file.exists():
-        msg = f"there is no {args.file}"
-        raise MisuseError(msg)
-    try:
-        candidate = read_candidate(args.file)
-    except KernelFolderError as error:
-        msg = f"{error}; a kernel is code with its plan.json beside it, as in kernels/*/*/*/"
-        raise MisuseError(msg) from error
+    candidate = _read_candidate(args.file)
     request = EvaluateRequest(
         operator=find_operator(registry, args.operator),
         hardware=find_hardware(registry, args.hardware),
@@ -186,6 +183,25 @@ def bench(args: Namespace, terminal: Terminal) -> int:
     for reason in result.unfinished:
         terminal.complain(f"not finished: {reason}")
     return 1 if result.unfinished else 0
+
+
+def _read_candidate(file: Path) -> Candidate:
+    """Return the candidate of a code file; the ``plan.json`` beside it may be a bare plan."""
+    if not file.exists():
+        msg = f"there is no {file}"
+        raise MisuseError(msg)
+    try:
+        plan = Plan.from_json((file.parent / "plan.json").read_bytes())
+        return Candidate(code=file.read_text(encoding="utf-8"), plan=plan, origin="person")
+    except FileNotFoundError as error:
+        msg = f"there is no plan.json beside {file}; it says how the code is launched"
+        raise MisuseError(msg) from error
+    except ValidationError:
+        pass
+    try:
+        return read_candidate(file)
+    except KernelFolderError as error:
+        raise MisuseError(str(error)) from error
 
 
 def _run(task: Task, request: Record, title: str, terminal: Terminal) -> Result | None:

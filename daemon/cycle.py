@@ -4,6 +4,7 @@ A goal leaves the queue only when nothing is left to do for it. A job that is as
 search again tells the old result at once, so that a kill anywhere costs no more than that.
 """
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,8 @@ from daemon.pull_request import Proposal
 from daemon.report import End, Held, Report
 from daemon.watch import Broken, Changed, Watch
 from optimizer.job import OptimizeRequest, OptimizeResult, TrialEvent
-from optimizer.store import Store, StoredGoal
+from optimizer.kernel import VERIFICATIONS
+from optimizer.store import QueuedGoal, Store, StoredGoal
 
 log = find_log(__name__)
 _ATTEMPTS = 3
@@ -176,7 +178,7 @@ class Cycle:
         if not isinstance(result, OptimizeResult) or result.message == "stopped":
             log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
             return None
-        publication = self._publish(work, result, publisher)
+        publication = self._publish(work, result, publisher, revision)
         return End.of_result(goal, result, publication)
 
     def _request(self, goal: StoredGoal, work: Work, revision: str) -> OptimizeRequest:
@@ -186,7 +188,7 @@ class Cycle:
             goal_key=goal.key,
             store_url=self.store_url,
             state_folder=self.state / "artefacts",
-            out_folder=self.state / "kernels" / goal.key[:16],
+            out_folder=self._folder(goal, "kernels"),
             budget_s=work.budget_s,
             minimum_gain=work.minimum_gain,
             incumbent_folder=self._incumbent(goal, revision),
@@ -198,14 +200,14 @@ class Cycle:
         files = self.watch.workspace.files(revision, path)
         if not files:
             return None
-        folder = self.state / "incumbents" / goal.key[:16]
+        folder = self._folder(goal, "incumbents")
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         return folder
 
     def _publish(
-        self, work: Work, result: OptimizeResult, publisher: Publisher
+        self, work: Work, result: OptimizeResult, publisher: Publisher, revision: str
     ) -> Publication | None:
         if result.kernel_folder is None or result.evidence is None:
             return None
@@ -216,7 +218,9 @@ class Cycle:
             outcomes=result.outcomes,
             shares=work.shares,
         )
-        return publisher.publish(proposal, read_folder(result.kernel_folder))
+        # What was verified of earlier kernels stays told: that file is only ever appended to.
+        told = self.watch.workspace.files(revision, proposal.path, under=[VERIFICATIONS])
+        return publisher.publish(proposal, {**read_folder(result.kernel_folder), **told})
 
     def _progress(self, work: Work, event: Progress) -> None:
         if isinstance(event, TrialEvent) and event.fitness == event.best > 0:
@@ -237,8 +241,13 @@ class Cycle:
     def _finish(self, goal: StoredGoal, end: End) -> None:
         now = self.clock()
         self.store.finish(goal.key, verdict=end.verdict, result=end.to_json(), now=now)
+        for what in ("kernels", "incumbents"):
+            shutil.rmtree(self._folder(goal, what), ignore_errors=True)
         self._ends.append(end)
         log.info("goal ended", **end.model_dump(mode="json", exclude_none=True))
+
+    def _folder(self, goal: QueuedGoal, what: str) -> Path:
+        return self.state / what / goal.key[:16]
 
     def _fail(self, phrase: str, error: Exception, *, goal: StoredGoal | None = None) -> None:
         where = {"operator": goal.operator, "hardware": goal.hardware} if goal else {}

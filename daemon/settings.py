@@ -65,7 +65,10 @@ class Settings(BaseModel):
             if name.startswith(PREFIX) and value
         }
         given.setdefault("state", str(_default_state(environment)))
-        given["state"] = str(Path(given["state"]).expanduser().absolute())
+        given["state"] = _absolute(given["state"])
+        if _is_path(given.get("registry", "")):
+            # git works in the clone's folder, where a relative path would lead elsewhere.
+            given["registry"] = _absolute(given["registry"])
         try:
             return cls.model_validate(given)
         except ValidationError as error:
@@ -75,6 +78,14 @@ class Settings(BaseModel):
 def _default_state(environment: Mapping[str, str]) -> Path:
     home = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "kernelevolve"
+
+
+def _is_path(origin: str) -> bool:
+    return bool(origin) and ":" not in origin
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
 
 
 def _explain(error: ValidationError) -> str:

@@ -1,7 +1,8 @@
 """A job that does what its request tells it to: ``python -m tests.daemon.scripted_job TASK``.
 
 The operator's ``summary`` is the script, its words between semicolons: ``say TEXT``, ``trial N``,
-``sleep S``, ``deaf``, ``child FILE``, ``crash``, ``refuse``, ``better RATIO``, ``note FILE``.
+``sleep S``, ``deaf``, ``child FILE``, ``crash``, ``refuse``, ``better RATIO``, ``note FILE``,
+``incumbent FILE``.
 """
 
 import os
@@ -49,6 +50,11 @@ class Script:
     def do_note(self, file: str) -> None:
         with Path(file).open("a", encoding="utf-8") as notes:
             notes.write(f"{self.request.operator.name} {self.request.goal_key}\n")
+
+    def do_incumbent(self, file: str) -> None:
+        folder = self.request.incumbent_folder
+        names = sorted(path.name for path in folder.iterdir()) if folder else []
+        Path(file).write_text(" ".join(names), encoding="utf-8")
 
     def do_sleep(self, seconds: str) -> None:
         until = time.monotonic() + float(seconds)

@@ -8,9 +8,11 @@ import daemon
 from daemon import cli, cli_search
 from daemon.cli import main
 from tests.daemon.origins import SCRIPTED, Origin
+from tests.makers import make_candidate
 
 ROOT = Path(__file__).parents[2]
-MODULES = sorted(path.stem for path in Path(daemon.__file__).parent.glob("*.py"))
+PROGRAMS = {"__init__", "__main__", "tether"}
+MODULES = sorted({path.stem for path in Path(daemon.__file__).parent.glob("*.py")} - PROGRAMS)
 COMMANDS = (
     ("registry", "validate"),
     ("plan",),
@@ -36,7 +38,9 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_module_of_the_daemon_imports_torch() -> None:
-    names = ", ".join(f"daemon.{name}" for name in MODULES if name not in {"__init__", "tether"})
+    names = ", ".join(
+        f"daemon.{name}" for name in MODULES if name not in {"__init__", "__main__", "tether"}
+    )
     code = f"import sys, {names}; sys.exit('torch' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
@@ -161,6 +165,31 @@ def test_a_job_that_dies_is_one_line(
 
     assert code == 1
     assert "kernelevolve: the job died (exit code 3): out of memory" in capsys.readouterr().err
+
+
+def test_a_kernel_of_ones_own_needs_its_plan_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kernel.cpp"
+    file.write_text("// mine")
+
+    assert main(["evaluate", str(file), "--operator", "softmax", "--hardware", "cpu"]) == 2
+    assert "there is no plan.json beside" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["candidate", "plan"])
+def test_the_plan_may_stand_alone_or_as_in_a_published_kernel(
+    tmp_path: Path,
+    bare: bool,  # noqa: FBT001 - pytest fills it
+) -> None:
+    candidate = make_candidate()
+    (tmp_path / "kernel.cpp").write_text("// mine")
+    plan = candidate.plan if bare else candidate.model_copy(update={"code": ""})
+    (tmp_path / "plan.json").write_text(plan.to_json())
+
+    found = cli_search._read_candidate(tmp_path / "kernel.cpp")  # noqa: SLF001 - it has no other door
+
+    assert (found.code, found.plan) == ("// mine", candidate.plan)
 
 
 def checkout(folder: Path, script: str) -> Path:

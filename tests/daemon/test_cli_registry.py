@@ -23,7 +23,7 @@ def goals(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
 
 def test_the_registry_that_ships_has_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["registry", "validate"]) == 0
-    assert "no fault in 5 operators" in capsys.readouterr().out
+    assert "no fault; operators: 5" in capsys.readouterr().out
 
 
 def test_every_fault_has_file_and_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +73,7 @@ def test_goals_since_a_revision_come_in_agenda_order_with_their_reasons(
     main(["plan", "--since", "HEAD~1", "--registry", str(checkout)])
 
     said = capsys.readouterr().out
-    assert "1 goals since HEAD~1" in said
+    assert "goals since HEAD~1: 1" in said
     assert "operator added" in said
 
 

@@ -236,6 +236,56 @@ def test_a_rewritten_history_is_read_afresh(origin: Origin) -> None:
     assert report.planned == (f"softmax on {HERE}",)
 
 
+def test_the_registry_may_lie_in_a_folder_of_a_repository(origin: Origin) -> None:
+    origin.add_operator("better 2.0")
+    head = origin.git.fetch("main")
+    files = {name: text.decode() for name, text in origin.git.files(head).items()}
+    origin.commit("", {f"deep/registry/{name}": text for name, text in files.items()})
+    settings = origin.settings.model_copy(update={"folder": "deep/registry"})
+
+    with open_cycle(settings, jobs=SCRIPTED, is_stopped=lambda: False) as cycle:
+        report = cycle.run()
+
+    assert [end.publication for end in report.ends] == [Opened(number=1)]
+    files_of_kernel = origin.git.files(origin.git.fetch(BRANCH), f"kernels/gelu_bias/{HERE}")
+    assert "operator.json" in files_of_kernel
+
+
+def test_the_published_kernel_is_the_one_to_beat(origin: Origin, tmp_path: Path) -> None:
+    origin.add_operator("better 2.0")
+    turn(origin)
+    origin.merge(BRANCH)
+    change_reference(origin, f"incumbent {tmp_path / 'seen'}; better 3.0")
+
+    turn(origin)
+
+    assert (tmp_path / "seen").read_text().split() == ["evidence.json", "operator.json"]
+
+
+def test_what_was_verified_stays_told(origin: Origin) -> None:
+    origin.add_operator("better 2.0")
+    turn(origin)
+    origin.merge(BRANCH)
+    folder = f"kernels/gelu_bias/{HERE}"
+    merged = origin.git.files(origin.git.fetch("main"), folder)
+    texts = {name: text.decode() for name, text in merged.items()}
+    origin.commit(folder, {**texts, "verifications.jsonl": "{}\n"})
+    change_reference(origin, "better 3.0")
+
+    turn(origin)
+
+    files = origin.git.files(origin.git.fetch(BRANCH), folder)
+    assert files["verifications.jsonl"] == b"{}\n"
+
+
+def test_nothing_but_the_stores_and_clone_stays_behind(origin: Origin) -> None:
+    origin.add_operator("better 2.0")
+
+    turn(origin)
+
+    assert list((origin.settings.state / "kernels").iterdir()) == []
+
+
 def test_a_state_folder_belongs_to_one_registry(tmp_path: Path) -> None:
     one, other = Origin(tmp_path / "one"), Origin(tmp_path / "other")
     turn(one)

@@ -19,7 +19,7 @@ from tests.daemon.origins import HERE, Origin
 pytestmark = pytest.mark.drill
 ROOT = Path(__file__).parents[2]
 KILLS = 20
-REAL = (sys.executable, "-m", "daemon.cli")
+REAL = (sys.executable, "-m", "daemon")
 SCRIPTED = (sys.executable, "-m", "tests.daemon.scripted_cli")
 
 

@@ -46,3 +46,15 @@ def test_the_local_forge_keeps_its_records_beside_a_local_origin(tmp_path: Path)
 
 def test_an_empty_variable_is_no_setting() -> None:
     assert Settings.load({"KERNELEVOLVE_LOG": ""}).log == "auto"
+
+
+def test_a_relative_path_of_the_origin_is_taken_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    here = Settings.load({"KERNELEVOLVE_REGISTRY": "registry.git"})
+    there = Settings.load({"KERNELEVOLVE_REGISTRY": "https://example.org/registry.git"})
+
+    assert here.registry == str(tmp_path / "registry.git")
+    assert there.registry == "https://example.org/registry.git"

@@ -1,0 +1,8 @@
+"""``python -m daemon`` is ``kernelevolve``."""
+
+import sys
+
+from daemon.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
