@@ -1,0 +1,289 @@
+"""Traces of a reference at a few sizes, made into a graph. Runs foreign code: only in a child."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch._decomp import core_aten_decompositions
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.func import functionalize
+
+from operator_registry.inputs import Size, Value, load_reference, make_inputs, resolve_sizes
+from operator_registry.record import Record
+from operator_registry.registry import Operator
+from operator_registry.spec import Scalar, Workload
+from optimizer.errors import CaptureError
+from optimizer.propose.synthesis.graph import (
+    Argument,
+    Graph,
+    GraphInput,
+    GraphOutput,
+    Kind,
+    Node,
+    Ref,
+)
+from optimizer.propose.synthesis.members import collapse, member_name
+from optimizer.propose.synthesis.probes import make_probes, narrowest
+from optimizer.propose.synthesis.unify import Trace, unify
+
+_KEPT_WHOLE = (
+    torch.ops.aten.silu, torch.ops.aten.square, torch.ops.aten.addcmul, torch.ops.aten.addcdiv,
+    torch.ops.aten.softplus, torch.ops.aten.var, torch.ops.aten.var_mean, torch.ops.aten.std,
+)  # fmt: skip
+"""Operations of the core set's decompositions that have a rule of their own here."""
+_SEEDS = range(64)
+
+
+class CaptureRequest(Record):
+    """Which form of an operator's reference to capture."""
+
+    operator: Operator
+    form: str
+
+
+class CaptureReply(Record):
+    """A graph, or why there is none."""
+
+    graph: Graph | None = None
+    reason: str = ""
+
+
+def answer(request: str) -> str:
+    """Return a `CaptureReply` to a `CaptureRequest`, both as JSON; a child's function."""
+    asked = CaptureRequest.from_json(request)
+    try:
+        return CaptureReply(graph=capture(asked.operator, asked.form)).to_json()
+    except CaptureError as error:
+        return CaptureReply(reason=str(error)).to_json()
+
+
+def capture(operator: Operator, form: str) -> Graph:
+    """Return the graph of one form of an operator's reference.
+
+    Raises:
+        CaptureError: The form raises, or does what no graph shows; says which and where.
+    """
+    function = getattr(load_reference(operator), form)
+    dtypes = narrowest(operator.spec)
+    traces = [
+        _trace(operator, form, function, probe) for probe in make_probes(operator.spec, dtypes)
+    ]
+    graph = unify(traces)
+    return _with_variables(graph, {bound: name for name, bound in dtypes.items()})
+
+
+def _trace(
+    operator: Operator, form: str, function: Callable[..., Any], probe: Workload
+) -> Trace:
+    inputs, sizes = _draw(operator, probe)
+    attributes = {
+        name: probe.attributes.get(name, a.value) for name, a in operator.spec.attributes.items()
+    }
+    names, flat = _flattened(operator, inputs)
+    module = _traced(form, lambda *tensors: function(*_nested(inputs, tensors), **attributes), flat)
+    recorder = _Recorder(module, names)
+    recorder.run(*flat)
+    graph = Graph(
+        operator=operator.name,
+        form=form,
+        inputs={
+            name: GraphInput(
+                **_kind(tensor).model_dump(),
+                list_over=operator.spec.inputs[name.partition("@")[0]].list_over,
+            )
+            for name, tensor in zip(names, flat, strict=True)
+        },
+        nodes=tuple(recorder.nodes),
+        outputs={},
+    )
+    single, listed = _outputs(operator, form, recorder.result)
+    sizes = _with_output_sizes(operator, graph, sizes, {n: o.ref for n, o in single.items()}, listed)
+    members = [{a: s[m] for a, s in sizes.items() if isinstance(s, tuple)} for m in _count(sizes)]
+    collapsed = collapse(graph.model_copy(update={"outputs": single}), listed, members)
+    first = {axis: s if isinstance(s, int) else s[0] for axis, s in sizes.items()}
+    return Trace(collapsed, {**first, **attributes})
+
+
+def _with_output_sizes(
+    operator: Operator,
+    graph: Graph,
+    sizes: Mapping[str, Size],
+    single: Mapping[str, Ref],
+    listed: Mapping[str, Sequence[Ref]],
+) -> dict[str, Size]:
+    """Return the sizes with those of axes that only outputs have."""
+    known = dict(sizes)
+    for name, ref in single.items():
+        several = [graph.kind_of(member).shape for member in listed.get(name, (ref,))]
+        for place, axis in enumerate(operator.spec.outputs[name].shape):
+            if axis not in sizes:
+                each = tuple(int(shape[place]) for shape in several)
+                known[axis] = each if operator.spec.has_member_sizes(axis) else each[0]
+    return known
+
+
+def _traced(
+    form: str, function: Callable[..., Any], flat: Sequence[Tensor]
+) -> fx.GraphModule:
+    table = dict(core_aten_decompositions())
+    for packet in _KEPT_WHOLE:
+        for overload in packet.overloads():
+            table.pop(getattr(packet, overload), None)
+    pure = functionalize(function, remove="mutations")
+    try:
+        with torch.no_grad():
+            # A star signature of its own: make_fx looks at the parameters of what it is given.
+            return make_fx(lambda *tensors: pure(*tensors), table, tracing_mode="real")(*flat)
+    except Exception as error:  # whatever foreign code raises is the reason that we report
+        what = str(error).strip().splitlines()
+        msg = f"{form} can't be captured: {type(error).__name__}: {what[0] if what else ''}"
+        raise CaptureError(msg) from error
+
+
+def _draw(operator: Operator, probe: Workload) -> tuple[tuple[Value, ...], Mapping[str, Size]]:
+    """Return inputs with their sizes; the sizes that the data decide differ from all others."""
+    for seed in _SEEDS:
+        inputs = make_inputs(operator, probe, seed=seed)
+        sizes = resolve_sizes(operator.spec, inputs, probe.attributes)
+        decided = [s for axis, s in sizes.items() if axis not in probe.sizes]
+        each = [n for s in decided for n in (s if isinstance(s, tuple) else (s,))]
+        if len({*each, *probe.sizes.values(), 0, 1}) == len(each) + len({*probe.sizes.values()}) + 2:
+            return inputs, sizes
+    return inputs, sizes
+
+
+def _count(sizes: Mapping[str, Size]) -> range:
+    """Return the members of the lists whose sizes differ; one where there are none."""
+    return range(max((len(s) for s in sizes.values() if isinstance(s, tuple)), default=1))
+
+
+def _flattened(operator: Operator, inputs: Sequence[Value]) -> tuple[list[str], list[Tensor]]:
+    names: list[str] = []
+    flat: list[Tensor] = []
+    for name, value in zip(operator.spec.inputs, inputs, strict=True):
+        if isinstance(value, Tensor):
+            names.append(name)
+            flat.append(value)
+            continue
+        names += [member_name(name, member) for member in range(len(value))]
+        flat += value
+    return names, flat
+
+
+def _nested(inputs: Sequence[Value], tensors: Sequence[Tensor]) -> list[Value]:
+    """Return the tensors in lists as the inputs are."""
+    left = iter(tensors)
+    return [
+        next(left) if isinstance(value, Tensor) else [next(left) for _ in value] for value in inputs
+    ]
+
+
+def _outputs(
+    operator: Operator, form: str, result: Any  # noqa: ANN401 - whatever the form returns
+) -> tuple[dict[str, GraphOutput], dict[str, list[Ref]]]:
+    """Return single outputs and, for lists, the value of each member."""
+    several = result if isinstance(result, tuple | list) else (result,)
+    if len(operator.spec.outputs) == 1 and next(iter(operator.spec.outputs.values())).list_over:
+        several = (result,)
+    if len(several) != len(operator.spec.outputs):
+        msg = f"{form} returns {len(several)} outputs, the spec has {len(operator.spec.outputs)}"
+        raise CaptureError(msg)
+    single: dict[str, GraphOutput] = {}
+    listed: dict[str, list[Ref]] = {}
+    for (name, spec), value in zip(operator.spec.outputs.items(), several, strict=True):
+        if spec.list_over:
+            listed[name] = list(value)
+            single[name] = GraphOutput(ref=listed[name][0], list_over=spec.list_over)
+        elif isinstance(value, Ref):
+            single[name] = GraphOutput(ref=value)
+        else:
+            msg = f"{form} returns {value!r} for {name}, which no operation computed"
+            raise CaptureError(msg)
+    return single, listed
+
+
+class _Recorder(fx.Interpreter):
+    """Runs a traced module and notes each operation with the shapes and dtypes that it gives."""
+
+    def __init__(self, module: fx.GraphModule, inputs: Sequence[str]) -> None:
+        super().__init__(module)
+        self.nodes: list[Node] = []
+        self.result: Any = None
+        self._refs: dict[str, Ref] = {}
+        self._inputs = iter(inputs)
+
+    def run_node(self, n: fx.Node) -> Any:  # noqa: ANN401 - the base class's
+        """Run one operation and note it."""
+        value = super().run_node(n)
+        if n.op == "placeholder":
+            self._refs[n.name] = Ref(node=next(self._inputs))
+        elif n.op == "call_function":
+            self._note(n, value)
+        elif n.op == "output":
+            self.result = fx.map_arg(n.args[0], lambda node: self._refs[node.name])
+        else:
+            self._refs[n.name] = Ref(node=self._constant(n, value))
+        return value
+
+    def _note(self, n: fx.Node, value: Any) -> None:  # noqa: ANN401
+        name = str(n.target)
+        if "getitem" in name:
+            parent = self._refs[n.args[0].name]  # type: ignore[union-attr]
+            self._refs[n.name] = Ref(node=parent.node, result=int(n.args[1]))  # type: ignore[arg-type]
+            return
+        results = value if isinstance(value, tuple | list) else (value,)
+        self._refs[n.name] = Ref(node=n.name)
+        self.nodes.append(
+            Node(
+                name=n.name,
+                op=name,
+                args=tuple(self._argument(a) for a in n.args),
+                kwargs={k: self._argument(a) for k, a in n.kwargs.items() if k not in _IGNORED},
+                results=tuple(_kind(r) for r in results if isinstance(r, Tensor)),
+            )
+        )
+
+    def _constant(self, n: fx.Node, value: Any) -> str:  # noqa: ANN401
+        """Note a tensor that the reference makes of numbers, where it is a single number."""
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            msg = f"a tensor that the reference holds itself ({n.name}) can't be captured"
+            raise CaptureError(msg)
+        number: Scalar = value.item()
+        shape = tuple(str(size) for size in value.shape)
+        node = Node(name=n.name, op="aten.full.default", args=(shape, number), results=(_kind(value),))
+        self.nodes.append(node)
+        return n.name
+
+    def _argument(self, argument: Any) -> Argument:  # noqa: ANN401 - fx's arguments
+        if isinstance(argument, fx.Node):
+            return self._refs[argument.name]
+        if isinstance(argument, list | tuple):
+            return tuple(self._argument(part) for part in argument)
+        if argument is None or isinstance(argument, bool | int | float | str):
+            return argument
+        return str(argument).removeprefix("torch.")
+
+
+_IGNORED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blocking"})
+
+
+def _kind(tensor: Tensor) -> Kind:
+    return Kind(
+        shape=tuple(str(size) for size in tensor.shape),
+        dtype=str(tensor.dtype).removeprefix("torch."),
+    )
+
+
+def _with_variables(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """Return the graph with the dtypes that variables were bound to by the variables' names."""
+
+    def renamed(kind: Any) -> Any:  # noqa: ANN401 - a Kind or a GraphInput
+        return kind.model_copy(update={"dtype": names.get(kind.dtype, kind.dtype)})
+
+    nodes = tuple(
+        node.model_copy(update={"results": tuple(renamed(kind) for kind in node.results)})
+        for node in graph.nodes
+    )
+    inputs = {name: renamed(kind) for name, kind in graph.inputs.items()}
+    return graph.model_copy(update={"nodes": nodes, "inputs": inputs})

@@ -1,0 +1,184 @@
+"""A graph cut into regions: each becomes one kernel, its kind is its loop structure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from optimizer.propose.synthesis import moves, reductions  # noqa: F401 - they enter their rules
+from optimizer.propose.synthesis.affine import Affine, Index, along, constant, row_major
+from optimizer.propose.synthesis.arithmetic import unrounded
+from optimizer.propose.synthesis.dtypes import Dtypes, RegionError
+from optimizer.propose.synthesis.extent import ONE, Extent
+from optimizer.propose.synthesis.graph import Graph, Ref
+from optimizer.propose.synthesis.lower import COL, Lowering, NeedsBufferError, Place, row_index
+from optimizer.propose.synthesis.value import Load, Reduce, Search, Value, free_indices, walk
+
+
+@dataclass(frozen=True)
+class Store:
+    """A value written to each element of a tensor."""
+
+    tensor: str
+    dtype: str
+    place: Affine
+    value: Value
+
+
+@dataclass(frozen=True)
+class LoopRegion:
+    """A loop over rows and, within each, along the row: pointwise, or with reductions of rows."""
+
+    rows: tuple[Index, ...]
+    """The axes outside, outermost first; empty where there is one row."""
+    col: Index | None
+    """The axis along a row; None for single elements."""
+    stores: tuple[Store, ...]
+
+    @property
+    def reduces(self) -> bool:
+        """Return whether rows are reduced."""
+        return any(isinstance(part, Reduce) for part in walk(*(s.value for s in self.stores)))
+
+    @property
+    def searches(self) -> bool:
+        """Return whether tables are searched."""
+        return any(isinstance(part, Search) for part in walk(*(s.value for s in self.stores)))
+
+    @property
+    def kind(self) -> str:
+        """Return the region's kind in words."""
+        if self.reduces:
+            return "row reduction"
+        return "table search" if self.searches else "pointwise"
+
+    @property
+    def loaded(self) -> frozenset[str]:
+        """Return the tensors that are read."""
+        parts = walk(*(s.value for s in self.stores))
+        tables = {p.tensor for p in parts if isinstance(p, Load)}
+        return frozenset(
+            tables | {p.table for p in walk(*(s.value for s in self.stores)) if isinstance(p, Search)}
+        )
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """An intermediate result that is kept in memory between two regions."""
+
+    name: str
+    shape: tuple[str, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The regions of a graph in the order in which they run, and the memory between them."""
+
+    regions: tuple[LoopRegion, ...]
+    scratch: tuple[Scratch, ...] = ()
+
+
+def cut(graph: Graph, dtypes: Dtypes) -> Partition:
+    """Return the loop regions that compute all outputs of a graph.
+
+    Raises:
+        RegionError: A part of the graph has no region; says which and why.
+    """
+    if lists := [name for name, output in graph.outputs.items() if output.list_over]:
+        msg = f"no region for the list of tensors {', '.join(lists)}: only jagged selects make one"
+        raise RegionError(msg)
+    cutting = _Cutting(graph, dtypes)
+    targets = [(output.ref, name) for name, output in graph.outputs.items()]
+    loops = [cutting.loop(ref, name) for ref, name in targets]
+    regions = (*cutting.inner, *_merged(loops))
+    return Partition(regions, tuple(cutting.scratch))
+
+
+@dataclass
+class _Cutting:
+    graph: Graph
+    dtypes: Dtypes
+    inner: list[LoopRegion] = field(default_factory=list)
+    scratch: list[Scratch] = field(default_factory=list)
+    buffers: dict[Ref, str] = field(default_factory=dict)
+
+    def loop(self, ref: Ref, name: str) -> LoopRegion:
+        """Return the region that writes a value, after those for what it needs in memory."""
+        while True:
+            wanted: str | None = None
+            for attempt in (self._whole, self._by_rows):
+                try:
+                    return attempt(ref, name)
+                except NeedsBufferError as error:
+                    wanted = wanted or error.node
+            if wanted is None or wanted == ref.node:
+                msg = f"no region for {ref.node} of {self.graph.form}: it mixes rows of several sizes"
+                raise RegionError(msg)
+            self._keep(Ref(node=wanted))
+
+    def _keep(self, ref: Ref) -> None:
+        kind = self.graph.kind_of(ref)
+        buffer = f"kept_{ref.node.strip('_').lower()}"
+        region = self.loop(ref, buffer)
+        self.inner.append(region)
+        self.scratch.append(Scratch(buffer, kind.shape, kind.dtype))
+        self.buffers[ref] = buffer
+
+    def _whole(self, ref: Ref, name: str) -> LoopRegion:
+        """The last axis of the value is the row's."""
+        shape = Lowering(self.graph, self.dtypes).shape(ref)
+        real = [axis for axis, size in enumerate(shape) if size != ONE]
+        rows = [row_index(axis, shape[axis]) for axis in real[:-1]]
+        col = Index(COL, shape[real[-1]]) if real else None
+        return self._lowered(ref, name, shape, [*rows, *([col] if col else [])])
+
+    def _by_rows(self, ref: Ref, name: str) -> LoopRegion:
+        """Each element of the value stands for a whole row."""
+        shape = Lowering(self.graph, self.dtypes).shape(ref)
+        rows = [row_index(axis, size) for axis, size in enumerate(shape) if size != ONE]
+        return self._lowered(ref, name, shape, rows)
+
+    def _lowered(
+        self, ref: Ref, name: str, shape: tuple[Extent, ...], indices: Sequence[Index]
+    ) -> LoopRegion:
+        place = _place(shape, indices)
+        lowering = Lowering(self.graph, self.dtypes, self.buffers)
+        value = unrounded(lowering.element(ref, place))
+        store = Store(name, self.graph.kind_of(ref).dtype, row_major(place, shape), value)
+        rows = tuple(index for index in indices if index.name != COL)
+        col = next((index for index in indices if index.name == COL), None)
+        return _checked(LoopRegion(rows, col, (store,)), alone=len(indices) == len(rows))
+
+
+def _place(shape: tuple[Extent, ...], indices: Sequence[Index]) -> Place:
+    left = iter(indices)
+    return tuple(constant(0) if size == ONE else along(next(left)) for size in shape)
+
+
+def _checked(region: LoopRegion, *, alone: bool) -> LoopRegion:
+    """Return the region if each reduction is of its own rows.
+
+    Raises:
+        NeedsBufferError: A reduction is of other rows, or would be repeated.
+    """
+    rows = frozenset(region.rows)
+    reductions_ = [p for p in walk(*(s.value for s in region.stores)) if isinstance(p, Reduce)]
+    for reduction in reductions_:
+        col = region.col or reductions_[0].over
+        if reduction.over != col or free_indices(reduction) != rows:
+            raise NeedsBufferError(reduction.hint)
+    if alone and reductions_:
+        return replace(region, col=reductions_[0].over)
+    return region
+
+
+def _merged(loops: Sequence[LoopRegion]) -> list[LoopRegion]:
+    """Return the regions, those over the same rows and columns made one."""
+    merged: list[LoopRegion] = []
+    for loop in loops:
+        for place, other in enumerate(merged):
+            if (other.rows, other.col) == (loop.rows, loop.col):
+                merged[place] = replace(other, stores=(*other.stores, *loop.stores))
+                break
+        else:
+            merged.append(loop)
+    return merged
