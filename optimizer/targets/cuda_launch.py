@@ -47,7 +47,9 @@ def load_kernels(folder: Path) -> KernelTable:
     if not driver.has_context():
         driver.use_device(device)
     functions = {c.symbol: _load(driver, folder, c, device) for c in artefact.compiled}
-    return CudaKernels(driver, device, functions)
+    # The public way to the current stream makes an object and takes ten times as long.
+    current_stream: Callable[[int], int] = torch._C._cuda_getCurrentRawStream  # noqa: SLF001
+    return CudaKernels(driver, device, functions, current_stream)
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,15 @@ class CudaKernels:
     driver: Driver
     device: int
     functions: Mapping[str, Function]
+    current_stream: Callable[[int], int]
+    """Returns torch's current stream of a device, as the driver knows it."""
 
     def launcher(self, instance: Instance) -> Launcher:
         """See `KernelTable.launcher`."""
         function = self.functions.get(instance.symbol)
         if function is None:
             raise not_built(instance)
-        return CudaLauncher(self.driver, self.device, function, Parameters(instance.types))
+        return CudaLauncher(self, function, Parameters(instance.types))
 
 
 class CudaLauncher:
@@ -81,11 +85,10 @@ class CudaLauncher:
     before it returns, so that one memory serves all launches, one at a time.
     """
 
-    def __init__(
-        self, driver: Driver, device: int, function: Function, parameters: Parameters
-    ) -> None:
-        self._driver = driver
-        self._device = device
+    def __init__(self, kernels: CudaKernels, function: Function, parameters: Parameters) -> None:
+        self._driver = kernels.driver
+        self._device = kernels.device
+        self._stream = kernels.current_stream
         self._function = function.handle
         self._facts = function.facts
         self._threads = function.facts.warps * 32
@@ -96,8 +99,6 @@ class CudaLauncher:
         self._places = (ctypes.c_void_p * len(places))(*places)
         self._places_address = ctypes.addressof(self._places)
         self._lock = Lock()
-        # The public way to the current stream makes an object and takes ten times as long.
-        self._stream: Callable[[int], int] = torch._C._cuda_getCurrentRawStream  # noqa: SLF001
 
     def __call__(self, grid: tuple[int, ...], arguments: Sequence[int | float]) -> None:
         """Launch.

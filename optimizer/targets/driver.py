@@ -38,14 +38,14 @@ class DriverError(OSError):
 class Driver:
     """The driver's functions, each with its return code checked."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: str = _LIBRARY) -> None:
         """Open the library.
 
         Raises:
             OSError: There is no NVIDIA driver on this machine, or it has no device.
         """
         try:
-            self._library = ctypes.CDLL(_LIBRARY)
+            self._library = ctypes.CDLL(library)
         except OSError as error:
             msg = f"there is no NVIDIA driver here ({error})"
             raise OSError(msg) from error

@@ -272,8 +272,8 @@ def heads(lengths_ptr, values_ptr, kept_lengths_ptr, kept_ptr, found_ptr, elemen
     values = tl.load(values_ptr + f).to(tl.pointer_type(tl.float32))
     kept_lengths = tl.load(kept_lengths_ptr + f).to(tl.pointer_type(tl.int64))
     kept = tl.load(kept_ptr + f).to(tl.pointer_type(tl.float32))
-    begin = tl.load(found_ptr + f)
-    end = tl.load(found_ptr + f)
+    begin = tl.full((), 0, tl.int64)
+    end = tl.full((), 0, tl.int64)
     for row in range(rows):
         length = tl.load(lengths + row)
         keeps = tl.minimum(length, most)
@@ -287,8 +287,7 @@ def heads(lengths_ptr, values_ptr, kept_lengths_ptr, kept_ptr, found_ptr, elemen
 
 @triton.jit
 def positive(x_ptr, kept_ptr, count_ptr, rows):
-    tl.store(count_ptr, 0)
-    found = tl.load(count_ptr)
+    found = tl.full((), 0, tl.int64)
     for row in range(rows):
         x = tl.load(x_ptr + row)
         tl.store(kept_ptr + found, x, mask=x > 0)
