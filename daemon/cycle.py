@@ -114,20 +114,25 @@ class Cycle:
     def _work(self, base: str, revision: str) -> tuple[Held, ...]:
         """Work on what is queued and can be done here; return what can't."""
         held: list[Held] = []
+        works: dict[str, Work] = {}
         pending = self._drop_superseded(self.store.pending_goals())
-        kernels = frozenset(self.watch.published(revision)) if pending else frozenset()
-        publisher = self.make_publisher(base)
-        for goal in in_order(pending, kernels=kernels, budget_s=1.0):
-            if not self.keep_going():
-                break
-            work = self._read(goal)
-            if work is None:
+        for goal in pending:
+            if (work := self._read(goal)) is None:
                 continue
             if obstacle := self.host.find_obstacle(work.hardware):
                 held.append(Held(operator=goal.operator, hardware=goal.hardware, why=obstacle))
-                continue
-            if self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=self.clock()):
-                self._try(goal, work, publisher, revision)
+            else:
+                works[goal.key] = work
+        if works:
+            publisher = self.make_publisher(base)
+            kernels = frozenset(self.watch.published(revision))
+            can_do = [goal for goal in pending if goal.key in works]
+            for goal in in_order(can_do, kernels=kernels, budget_s=1.0):
+                now = self.clock()
+                if not self.keep_going():
+                    break
+                if self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=now):
+                    self._try(goal, works[goal.key], publisher, revision)
         return tuple(held)
 
     def _read(self, goal: StoredGoal) -> Work | None:

@@ -15,6 +15,20 @@ BRANCH = re.compile(r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-
 REVISION = re.compile(r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/~^@{}-]*$")
 SHA = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 
+ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "file:http:https:ssh",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_COUNT": "3",
+    # A hook of the user's own must not run on the bot's pushes.
+    "GIT_CONFIG_KEY_0": "core.hooksPath",
+    "GIT_CONFIG_VALUE_0": "/dev/null",
+    "GIT_CONFIG_KEY_1": "http.lowSpeedLimit",
+    "GIT_CONFIG_VALUE_1": "1000",
+    "GIT_CONFIG_KEY_2": "http.lowSpeedTime",
+    "GIT_CONFIG_VALUE_2": "30",
+}
+"""Variables of every git that we start: few protocols, no prompt, no hooks, no endless wait."""
+
 
 class WorkspaceError(Exception):
     """The root of what the workspace raises."""

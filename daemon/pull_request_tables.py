@@ -16,7 +16,8 @@ def by_workload(evidence: Evidence, *, rows: int | None) -> str:
     incumbents = any(_incumbent(w) for w in evidence.workloads)
     header = ["workload", "best peer", "peer ms"]
     header += ["incumbent ms"] if incumbents else []
-    header += ["new ms", "p10 to p90", "ratio", "of roofline"]
+    bounds = any(w.share_of_roofline is not None for w in evidence.workloads)
+    header += ["new ms", "p10 to p90", "ratio", *(["of roofline"] if bounds else [])]
     lines = []
     for w in shown:
         old = _incumbent(w)
@@ -28,8 +29,8 @@ def by_workload(evidence: Evidence, *, rows: int | None) -> str:
             f"{getattr(w, figure):.4g}{_handed_back(w)}",
             f"{w.spread[0]:.4g} to {w.spread[1]:.4g}",
             f"{slower}{w.ratio.estimate:.2f}x ({w.ratio.low:.2f} to {w.ratio.high:.2f})",
-            "" if share is None else f"{100 * share:.0f} %",
         ]
+        line += ["" if share is None else f"{100 * share:.0f} %"] if bounds else []
         lines.append(line)
     return table(header, lines) + _rest(evidence, shown)
 

@@ -91,7 +91,6 @@ class Watch:
 
     def accept(self, changed: Changed) -> None:
         """Remember that the goals of a change are queued."""
-        self.workspace.keep(changed.revision)
         self.memory.mark(_PROCESSED, changed.revision)
         self.memory.mark(_BROKEN, "")
 

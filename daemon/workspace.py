@@ -1,6 +1,6 @@
 """The registry's repository: a bare clone, read without a checkout. The one door to git."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -20,6 +20,7 @@ from git.exc import (
 
 from daemon.origin import (
     BRANCH,
+    ENVIRONMENT,
     REVISION,
     SHA,
     URL,
@@ -34,20 +35,7 @@ from daemon.origin import (
     require,
 )
 
-_PROCESSED = "refs/kernelevolve/processed"
 _NETWORK_TIMEOUT_S = 120
-_ENVIRONMENT = {
-    "GIT_ALLOW_PROTOCOL": "file:http:https:ssh",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_CONFIG_COUNT": "3",
-    # A hook of the user's own must not run on the bot's pushes.
-    "GIT_CONFIG_KEY_0": "core.hooksPath",
-    "GIT_CONFIG_VALUE_0": "/dev/null",
-    "GIT_CONFIG_KEY_1": "http.lowSpeedLimit",
-    "GIT_CONFIG_VALUE_1": "1000",
-    "GIT_CONFIG_KEY_2": "http.lowSpeedTime",
-    "GIT_CONFIG_VALUE_2": "30",
-}
 
 
 @dataclass(frozen=True)
@@ -96,12 +84,6 @@ class Workspace:
         """Return whether the clone holds a commit."""
         with self._open() as repo:
             return _holds(repo, revision)
-
-    def keep(self, revision: str) -> None:
-        """Hold on to a commit even after the origin's branch has been rewritten."""
-        require(SHA, revision)
-        with self._open() as repo:
-            repo.git.update_ref(_PROCESSED, revision)
 
     def files(
         self, revision: str, folder: str = "", *, under: Sequence[str] = (), named: str = ""
@@ -178,10 +160,7 @@ class Workspace:
         with self._open() as repo:
             if not (_holds(repo, old) and _holds(repo, new)):
                 return False
-            status, _, _ = repo.git.merge_base(
-                "--is-ancestor", old, new, with_extended_output=True, with_exceptions=False
-            )
-            return bool(status == 0)
+            return _succeeds(repo.git.merge_base, "--is-ancestor", old, new)
 
     @contextmanager
     def _open(self) -> Iterator[git.Repo]:
@@ -189,7 +168,7 @@ class Workspace:
         if not self.folder.exists():
             _make_bare(self.folder)
         with git.Repo(self.folder) as repo:
-            repo.git.update_environment(**_ENVIRONMENT)
+            repo.git.update_environment(**ENVIRONMENT)
             yield repo
 
     @contextmanager
@@ -258,9 +237,11 @@ def _works_in(process: psutil.Process, folder: Path) -> bool:
 
 def _holds(repo: git.Repo, revision: str) -> bool:
     require(SHA, revision)
-    status, _, _ = repo.git.cat_file(
-        "-e", f"{revision}^{{commit}}", with_extended_output=True, with_exceptions=False
-    )
+    return _succeeds(repo.git.cat_file, "-e", f"{revision}^{{commit}}")
+
+
+def _succeeds(command: Callable[..., Any], *arguments: str) -> bool:
+    status, _, _ = command(*arguments, with_extended_output=True, with_exceptions=False)
     return bool(status == 0)
 
 

@@ -74,6 +74,15 @@ def test_the_incumbent_has_a_column_where_there_is_one() -> None:
     assert "incumbent" not in section(body_of(make_proposal()), "By workload")
 
 
+def test_the_share_of_the_roofline_is_shown_where_it_is_known() -> None:
+    evidence = make_evidence(make_candidate())
+    bounded = evidence.workloads[0].model_copy(update={"share_of_roofline": 0.83})
+    evidence = evidence.model_copy(update={"workloads": (bounded,)})
+
+    assert "| 83 % |" in section(body_of(make_proposal(evidence=evidence)), "By workload")
+    assert "roofline" not in section(body_of(make_proposal()), "By workload")
+
+
 def test_both_figures_are_shown() -> None:
     rows = section(body_of(make_proposal(2.0)), "Device time and call time")
 
