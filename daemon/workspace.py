@@ -9,14 +9,7 @@ from typing import IO, Any
 
 import git
 import psutil
-from git.exc import (
-    BadName,
-    BadObject,
-    GitCommandError,
-    GitCommandNotFound,
-    InvalidGitRepositoryError,
-    NoSuchPathError,
-)
+from git import exc
 
 from daemon.origin import (
     BRANCH,
@@ -175,12 +168,12 @@ class Workspace:
     def _speaking(self, branch: str | None = None) -> Iterator[None]:
         try:
             yield
-        except GitCommandError as error:
+        except exc.GitCommandError as error:
             said = f"{error.stderr} {error.stdout}"
             if branch is not None and ("stale info" in said or "[rejected]" in said):
                 raise BranchMovedError(branch) from error
             raise OriginUnavailableError(self.origin, first_line(error.stderr)) from error
-        except GitCommandNotFound as error:
+        except exc.GitCommandNotFound as error:
             raise WorkspaceError(_NO_GIT) from error
 
 
@@ -201,7 +194,7 @@ def read_revision(folder: Path, revision: str, *, under: Sequence[str]) -> dict[
             top = Path(repo.working_tree_dir or folder).resolve()
             inside = folder.resolve().relative_to(top).as_posix()
             return _read_tree(repo, revision, "" if inside == "." else inside, under)
-    except (InvalidGitRepositoryError, NoSuchPathError):
+    except (exc.InvalidGitRepositoryError, exc.NoSuchPathError):
         return None
 
 
@@ -210,7 +203,7 @@ def find_revision(folder: Path) -> str | None:
     try:
         with git.Repo(folder, search_parent_directories=True) as repo:
             return repo.head.commit.hexsha + ("+" if repo.is_dirty() else "")
-    except (InvalidGitRepositoryError, NoSuchPathError, ValueError):
+    except (exc.InvalidGitRepositoryError, exc.NoSuchPathError, ValueError):
         return None
 
 
@@ -249,7 +242,7 @@ def _find_item(repo: git.Repo, revision: str, path: str) -> Any:  # noqa: ANN401
     require(REVISION, revision)
     try:
         tree = repo.commit(revision).tree
-    except (ValueError, BadName, BadObject, IndexError) as error:
+    except (ValueError, exc.BadName, exc.BadObject, IndexError) as error:
         msg = f"there is no revision {revision} in {repo.git_dir}"
         raise UnknownRevisionError(msg) from error
     try:
