@@ -67,14 +67,13 @@ class PreparedCall:
         tables: Tables,
     ) -> None:
         self._binding = binding
+        self._scope = binding.scope
         self._tables = tables
         self._device = device
         self._makers = [self._maker(name, allocate) for name in binding.spec.outputs]
-        buffers, self._scratch_bytes, self._zero_bytes = _lay_out(binding)
+        buffers, scratch_bytes, self._zero_bytes = _lay_out(binding)
         self._offsets = [buffer.offset for buffer in buffers.values()]
-        self._make_scratch = partial(
-            allocate, (self._scratch_bytes,), dtype=torch.uint8, device=device
-        )
+        self._make_scratch = partial(allocate, (scratch_bytes,), dtype=torch.uint8, device=device)
         self._words = _Words(binding)
         self._numbers: list[int | float] = []
         # What a compiled kernel assumes of addresses, C++ does not.
@@ -97,37 +96,30 @@ class PreparedCall:
             PlanError: A size that the data decide is out of its range.
         """
         outputs: list[Value] = [make() for make in self._makers]
-        scratch = self._make_scratch() if self._scratch_bytes else None
-        if scratch is not None and self._zero_bytes:
-            scratch[: self._zero_bytes].zero_()
-        frame = Frame(inputs, outputs, scratch, self._binding.scope)
-        self._fill_values(frame)
-        for step in self._steps:
-            step(frame)
-        return tuple(frame.outputs)
-
-    def _fill_values(self, frame: Frame) -> None:
-        addresses, bits, straight = _addresses(frame.inputs)
-        if not straight or bits & self._mask:
-            frame.inputs = [_straightened(value) for value in frame.inputs]
-            addresses, _, _ = _addresses(frame.inputs)
-        made, bits, _ = _addresses(frame.outputs)
-        values: list[int | float] = frame.values
-        values += addresses
-        values += made
-        if frame.scratch is not None:
-            base = frame.scratch.data_ptr()
-            bits |= base
-            values += [base + offset for offset in self._offsets]
-        else:
-            values += [0] * len(self._offsets)
-        if bits & self._mask:
-            msg = f"allocate gave memory that does not begin at a multiple of {ALIGNMENT} bytes"
-            raise CallError(msg)
+        values, fit = _addresses([*inputs, *outputs], self._mask)
+        if not fit:
+            inputs = [_straightened(value) for value in inputs]
+            values, fit = _addresses([*inputs, *outputs], self._mask)
+            if not fit:
+                msg = f"allocate gave memory that does not begin at a multiple of {ALIGNMENT} bytes"
+                raise CallError(msg)
+        frame = Frame(inputs, outputs, values, self._scope)
+        if self._offsets:
+            self._add_scratch(frame)
         if self._words.offsets:
             address, frame.kept = self._tables.place(self._words.fill(frame))
             values += [address + WORD_BYTES * offset for offset in self._words.offsets]
         values += self._numbers
+        for step in self._steps:
+            step(frame)
+        return tuple(frame.outputs)
+
+    def _add_scratch(self, frame: Frame) -> None:
+        frame.scratch = self._make_scratch()
+        if self._zero_bytes:
+            frame.scratch[: self._zero_bytes].zero_()
+        base = frame.scratch.data_ptr()
+        frame.values += [base + offset for offset in self._offsets]
 
     def _step(
         self, bound: BoundLaunch | LibraryCall | ReadSize | None, layout: Layout,
@@ -225,22 +217,25 @@ def _members(binding: Binding, list_over: str) -> int:
     return integer(list_over, binding.scope.values)
 
 
-def _addresses(values: Sequence[Value]) -> tuple[list[int], int, bool]:
-    """Return single tensors' addresses, the bits of all addresses, and if all are contiguous."""
-    addresses: list[int] = []
+def _addresses(values: Sequence[Value], mask: int) -> tuple[list[int | float], bool]:
+    """Return single tensors' addresses, and whether all memory is as kernels assume.
+
+    That is contiguous, and at addresses without a bit of the mask.
+    """
+    addresses: list[int | float] = []
     bits = 0
-    straight = True
+    fit = True
     for value in values:
         if isinstance(value, Tensor):
             address = value.data_ptr()
             addresses.append(address)
             bits |= address
-            straight = straight and value.is_contiguous()
+            fit = fit and value.is_contiguous()
         else:
             for member in value:
                 bits |= member.data_ptr()
-                straight = straight and member.is_contiguous()
-    return addresses, bits, straight
+                fit = fit and member.is_contiguous()
+    return addresses, fit and not bits & mask
 
 
 def _straightened(value: Value) -> Value:

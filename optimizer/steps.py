@@ -23,18 +23,22 @@ Value = Tensor | list[Tensor]
 class Frame:
     """One call under way."""
 
-    __slots__ = ("inputs", "kept", "outputs", "read", "scope", "scratch", "values")
+    kept: object = None
+    """What must live until all kernels are launched."""
+    scratch: Tensor | None = None
 
     def __init__(
-        self, inputs: Sequence[Value], outputs: list[Value], scratch: Tensor | None, scope: Scope
+        self,
+        inputs: Sequence[Value],
+        outputs: list[Value],
+        values: list[int | float],
+        scope: Scope,
     ) -> None:
         self.inputs = inputs
         self.outputs = outputs
-        self.scratch = scratch
+        self.values = values
         self.scope = scope
         self.read: dict[str, Size] = {}
-        self.values: list[int | float] = []
-        self.kept: object = None
 
 
 Step = Callable[[Frame], None]
