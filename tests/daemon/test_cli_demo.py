@@ -1,0 +1,55 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from daemon import cli_demo
+from daemon.cli import main
+from tests.daemon.origins import SCRIPTED
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+def test_without_a_win_it_says_so_and_exits_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli_demo, "Jobs", lambda: SCRIPTED)
+
+    assert main(["demo"]) == 1
+
+    captured = capsys.readouterr()
+    assert "the daemon looks: nothing to do" in captured.out
+    assert "goal: gelu_bias on" in captured.out
+    assert "not better (nothing was faster)" in captured.out
+    assert "no faster kernel was proven" in captured.err
+
+
+def test_an_operator_that_the_catalogue_lacks_is_misuse(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["demo", "--operator", "gelu"]) == 2
+    assert "did you mean gelu_bias?" in capsys.readouterr().err
+
+
+@pytest.mark.drill
+def test_it_ends_in_four_minutes_with_a_proven_kernel_and_its_pull_request() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "daemon", "demo"],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "pull request #1 opened" in done.stdout
+    assert "A machine wrote this pull request" in done.stdout
+    assert "kernelevolve verify" in done.stdout
