@@ -10,7 +10,7 @@ from optimizer.errors import PlanError
 from optimizer.expression import Size, evaluate, names_in
 from optimizer.plan import Launch, LibraryCall, Plan, ReadSize
 from optimizer.scope import Scope, speaking_of
-from optimizer.shapes import Setting
+from optimizer.shapes import Setting, attributes_of
 from optimizer.targets.target import Constant, Instance
 
 TYPE_NAMES: Mapping[str, str] = {
@@ -240,10 +240,18 @@ def instances(  # noqa: PLR0913 - the facts of one call; a record of them would 
 ) -> tuple[Instance, ...]:
     """Return the compiled forms that a plan needs at these sizes, each once.
 
+    They are those that `Executor` asks for: attributes not given have the spec's value, and only
+    the dtype variables count that an input shows.
+
     Raises:
+        CallError: No such attribute, or a value that does not fit its kind.
         PlanError: The plan can't be run as it is written.
     """
-    binding = Binding(spec, plan, chosen, Setting(sizes, dtypes, attributes))
+    shown = {tensor.dtype for tensor in spec.inputs.values()} & dtypes.keys()
+    setting = Setting(
+        sizes, {name: dtypes[name] for name in shown}, attributes_of(spec, attributes)
+    )
+    binding = Binding(spec, plan, chosen, setting)
     steps = [binding.launch(step) for step in plan.steps if isinstance(step, Launch)]
     return tuple({step.instance.symbol: step.instance for step in steps if step}.values())
 

@@ -62,6 +62,24 @@ def test_triton_has_only_the_constants_of_the_launch() -> None:
     assert (found.constants, found.warps) == ((("BLOCK", 128),), 8)
 
 
+def test_attributes_are_taken_as_a_call_takes_them() -> None:
+    given, default = (
+        bind_one(RMS.spec, RMS.cpp, sizes={"rows": 7, "cols": 64}, **attributes)
+        for attributes in ({"eps": 1}, {})
+    )
+
+    assert given == default
+
+
+def test_a_dtype_variable_that_no_input_shows_is_no_constant() -> None:
+    found = instances(
+        ADD.spec, ADD.cpp, {}, sizes={"rows": 1}, dtypes={"T": "float32", "U": "int64"},
+        attributes={},
+    )  # fmt: skip
+
+    assert found[0].constants == (("T", "float32"),)
+
+
 def test_equal_sizes_need_one_form_and_other_constants_another() -> None:
     one, same, other = (
         bind_one(RMS.spec, RMS.triton, sizes={"rows": rows, "cols": cols}, eps=1e-6)
