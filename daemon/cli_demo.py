@@ -37,18 +37,19 @@ def demo(args: Namespace, terminal: Terminal) -> int:
     with _logging_to(folder / "daemon.log"):
         origin = _make_registry(folder, hardware)
         _step(terminal, f"1. A registry with no operators yet: {settings.registry}")
-        _turn(settings, terminal)
+        title = f"{operator} on {hardware}"
+        _turn(settings, title, terminal)
         _step(terminal, f"2. An engineer commits operator {operator}: {CATALOG / 'operators'}")
         _add_operator(origin, operator)
         _step(terminal, f"3. The daemon sees the commit and searches on {hardware}")
-        report = _turn(settings, terminal)
+        report = _turn(settings, title, terminal)
     return _show_outcome(report, settings, terminal)
 
 
-def _turn(settings: Settings, terminal: Terminal) -> Report:
+def _turn(settings: Settings, title: str, terminal: Terminal) -> Report:
     with (
         heeding_signals() as stop,
-        terminal.progress("daemon") as on_progress,
+        terminal.progress(title) as on_progress,
         open_cycle(
             settings,
             jobs=Jobs(),

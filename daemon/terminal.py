@@ -105,7 +105,8 @@ class _State:
             self.ends_at = now + event.seconds_left
 
     def render(self, now: float) -> RenderableType:
-        left = "" if self.ends_at is None else f"{max(0.0, self.ends_at - now):.0f} s left"
+        left_s = 0.0 if self.ends_at is None else self.ends_at - now
+        left = f"{left_s:.0f} s left" if left_s > 0 else ""
         grid = Table.grid(padding=(0, 2))
         grid.add_row(
             Text(self.title, style="bold"),
