@@ -120,7 +120,9 @@ class CudaTarget:
             "enable_fp_fusion": True,
         }
         try:
-            kernel = triton.compile(source, self._gpu, options)
+            kernel = triton.compile(
+                source, GPUTarget("cuda", self._capability, self.warp_size), options
+            )
         except Exception as error:
             raise BuildError(explain(error)) from error
         facts = CubinFacts(
@@ -163,8 +165,8 @@ class CudaTarget:
             raise BuildError(msg)
 
     @property
-    def _gpu(self) -> GPUTarget:
-        return GPUTarget("cuda", int(self.arch.removeprefix("sm_")), self.warp_size)
+    def _capability(self) -> int:
+        return int(self.arch.removeprefix("sm_"))
 
     def _resources(self, cubin: Path) -> tuple[int | None, int | None]:
         """Return registers a thread and bytes of spill stores and loads, as far as told."""
@@ -176,7 +178,7 @@ class CudaTarget:
         if stack == 0:
             return registers, 0
         # Only the assembler tells spills from local arrays; it has to be run once more.
-        capability = self._gpu.arch
+        capability = self._capability
         told = _output(
             get_ptxas(capability).path, "-v", f"--gpu-name={sm_arch_from_capability(capability)}",
             str(cubin.with_suffix(".ptx")), "-o", os.devnull,

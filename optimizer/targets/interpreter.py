@@ -88,7 +88,7 @@ def _interpreted_language() -> Generator[None]:
     restored here.
     """
     before = [(owner, dict(vars(owner))) for owner in _CHANGED]
-    JITFunction.__call__ = _interpret
+    JITFunction.__call__ = _interpret  # pyright: ignore[reportAttributeAccessIssue] # it raises
     for name, member in before[3][1].items():
         if isinstance(member, JITFunction):
             setattr(tl.core.tensor, name, _method(member))
