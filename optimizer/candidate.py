@@ -26,7 +26,8 @@ class Candidate(Record):
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
-    code: str
+    code: str = ""
+    """Empty in a ``plan.json``, whose code stands in the file beside it."""
     plan: Plan
     chosen: Choice = {}
     parent: str | None = None
