@@ -10,12 +10,13 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.func import functionalize
 
 from operator_registry.inputs import Size, Value, load_reference, make_inputs, resolve_sizes
-from operator_registry.record import Record
 from operator_registry.registry import Operator
 from operator_registry.spec import Scalar, Workload
 from optimizer.errors import CaptureError
 from optimizer.propose.synthesis.graph import (
     Argument,
+    CaptureReply,
+    CaptureRequest,
     Graph,
     GraphInput,
     GraphOutput,
@@ -33,20 +34,6 @@ _KEPT_WHOLE = (
 )  # fmt: skip
 """Operations of the core set's decompositions that have a rule of their own here."""
 _SEEDS = range(64)
-
-
-class CaptureRequest(Record):
-    """Which form of an operator's reference to capture."""
-
-    operator: Operator
-    form: str
-
-
-class CaptureReply(Record):
-    """A graph, or why there is none."""
-
-    graph: Graph | None = None
-    reason: str = ""
 
 
 def answer(request: str) -> str:

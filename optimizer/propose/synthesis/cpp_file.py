@@ -142,24 +142,32 @@ def wrapped(lines: Iterable[str]) -> list[str]:
 
 
 def _broken(line: str) -> list[str]:
-    if len(line) <= _WIDTH or line.lstrip().startswith(("#", "//")):
-        return [line]
+    if line.startswith("//"):
+        return textwrap.wrap(line, _WIDTH, subsequent_indent="//   ")
+    parts: list[str] = []
     indent = len(line) - len(line.lstrip())
-    cut = _cut(line, indent)
-    if cut is None:
-        return [line]
-    return [line[:cut].rstrip(), *_broken(" " * (indent + 4) + line[cut:].lstrip())]
+    while len(line) > _WIDTH and not line.lstrip().startswith("#"):
+        cut = _cut(line, indent)
+        if cut is None:
+            break
+        parts.append(line[:cut].rstrip())
+        line = " " * (indent + 4) + line[cut:].lstrip()
+    return [*parts, line]
 
 
 def _cut(line: str, indent: int) -> int | None:
-    """Return where to break a line: the last good place that fits."""
-    places = [
-        place + len(token)
-        for token in (", ", " + ", " - ", " * ", " / ", " = ", " ? ", " : ", " & ", " | ")
-        for place in _all(line, token)
-        if indent + 4 < place + len(token) <= _WIDTH
-    ]
-    return max(places, default=None)
+    """Return where to break a line: after the last comma that fits, else at another sign."""
+    least = indent + (_WIDTH - indent) // 3
+    for tokens in ((", ",), (" = ", " + ", " - ", " * ", " / ", " ? ", " : ", " & ", " | ")):
+        places = [
+            place + len(token)
+            for token in tokens
+            for place in _all(line, token)
+            if least < place + len(token) <= _WIDTH
+        ]
+        if places:
+            return max(places)
+    return None
 
 
 def _all(line: str, token: str) -> Iterable[int]:

@@ -199,6 +199,16 @@ static inline void stream(V* to, const V* from, int64_t count) {
   for (; done < count; ++done) to[done] = from[done];
 }
 """
+_SUM = """\
+// The sum of `count` numbers.
+template <class V>
+static inline int64_t sum_of(const V* from, int64_t count) {
+  int64_t total = 0;
+  #pragma omp simd reduction(+ : total)
+  for (int64_t i = 0; i < count; ++i) total += from[i];
+  return total;
+}
+"""
 FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "float_of": (_BITS, ()),
     "fast_exp": (_EXP, ("float_of",)),
@@ -212,6 +222,7 @@ FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "modulo": (_MODULO, ()),
     "count_before": (_COUNT_BEFORE, ()),
     "stream": (_STREAM, ()),
+    "sum_of": (_SUM, ()),
 }
 """By name: the text, and the functions that it uses itself."""
 

@@ -99,15 +99,15 @@ class Emission:
     known: dict[Depth, dict[Value, Text]] = field(
         default_factory=lambda: {depth: {} for depth in Depth}
     )
-    flat: bool = False
-    """True where the elements of a row are one block, so that their values stay known."""
+    depth: Callable[[Value], Depth] = field(default_factory=lambda: depth_of)
+    """Tells at which depth a value is known first."""
 
     def use(self, value: Value, *, at: Depth = Depth.ELEMENT) -> Text:
         """Return the expression for a value where a loop at depth `at` needs it."""
         for names in self.known.values():
             if value in names:
                 return names[value]
-        depth = depth_of(value)
+        depth = self.depth(value)
         text = self.printer.write(value, lambda part: self.use(part, at=depth))
         if _is_plain(value) or not (depth < at or self._deserves_name(value, text)):
             return text
@@ -115,7 +115,7 @@ class Emission:
 
     def name(self, value: Value, text: Text, wanted: str = "") -> Text:
         """Return a name for a value, after the statement that gives it."""
-        depth = depth_of(value)
+        depth = self.depth(value)
         name = Text(self.names.fresh(wanted or name_for(value)))
         self.lines[depth].append(self.printer.declare(name.code, value, text))
         self.known[depth][value] = name
@@ -123,7 +123,7 @@ class Emission:
 
     def learn(self, value: Value, name: str) -> None:
         """Take note that a value has a name already."""
-        self.known[depth_of(value)][value] = Text(name)
+        self.known[self.depth(value)][value] = Text(name)
 
     def take(self, depth: Depth) -> list[str]:
         """Return the lines of a depth, and begin its next ones."""
@@ -132,11 +132,20 @@ class Emission:
 
     def leave_loop(self) -> None:
         """Forget what was known inside a loop over elements only."""
-        if not self.flat:
-            self.known[Depth.ELEMENT] = {}
+        self.known[Depth.ELEMENT] = {}
 
     def _deserves_name(self, value: Value, text: Text) -> bool:
         return self.uses[value] > 1 or len(text.code) > LINE
+
+
+def depth_in_block(value: Value) -> Depth:
+    """Return the depth at which a value is known first where a row's elements are one block."""
+    deep = depth_of(value)
+    if deep != Depth.ELEMENT:
+        return deep
+    rows = {index.name for index in free_indices(value)} - {"col"}
+    inside = rows or any(isinstance(part, Reduce) for part in walk(value))
+    return Depth.ROW if inside else Depth.KERNEL
 
 
 def _is_plain(value: Value) -> bool:

@@ -5,6 +5,7 @@ from typing import Literal
 from typing_extensions import TypeAliasType
 
 from operator_registry.record import Identifier, Record
+from operator_registry.registry import Operator
 
 SizeText = str
 """A size as an expression over the spec's axes, such as ``rows * cols``."""
@@ -85,8 +86,6 @@ class Graph(Record):
     inputs: dict[str, GraphInput]
     nodes: tuple[Node, ...]
     outputs: dict[str, GraphOutput]
-    guesses: tuple[str, ...] = ()
-    """What the capture had to hold fixed, in words."""
 
     def kind_of(self, ref: Ref) -> Kind:
         """Return what an argument's value is."""
@@ -104,6 +103,20 @@ class Graph(Record):
             if node.name == name:
                 return node
         raise KeyError(name)
+
+
+class CaptureRequest(Record):
+    """Which form of an operator's reference to capture."""
+
+    operator: Operator
+    form: str
+
+
+class CaptureReply(Record):
+    """A graph, or why there is none."""
+
+    graph: Graph | None = None
+    reason: str = ""
 
 
 def references(argument: Argument) -> tuple[Ref, ...]:

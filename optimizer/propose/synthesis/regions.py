@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from optimizer.propose.synthesis import moves, reductions  # noqa: F401 - they enter their rules
 from optimizer.propose.synthesis.affine import Affine, Index, along, constant, row_major
@@ -11,6 +12,9 @@ from optimizer.propose.synthesis.extent import ONE, Extent
 from optimizer.propose.synthesis.graph import Graph, Ref
 from optimizer.propose.synthesis.lower import COL, Lowering, NeedsBufferError, Place, row_index
 from optimizer.propose.synthesis.value import Load, Reduce, Search, Value, free_indices, walk
+
+if TYPE_CHECKING:
+    from optimizer.propose.synthesis.jagged import JaggedRegion
 
 
 @dataclass(frozen=True)
@@ -73,22 +77,21 @@ class Scratch:
 class Partition:
     """The regions of a graph in the order in which they run, and the memory between them."""
 
-    regions: tuple[LoopRegion, ...]
+    regions: "tuple[LoopRegion | JaggedRegion, ...]"
     scratch: tuple[Scratch, ...] = ()
 
 
-def cut(graph: Graph, dtypes: Dtypes) -> Partition:
-    """Return the loop regions that compute all outputs of a graph.
+def cut_outputs(graph: Graph, dtypes: Dtypes, outputs: Sequence[str]) -> Partition:
+    """Return the loop regions that compute some outputs of a graph.
 
     Raises:
         RegionError: A part of the graph has no region; says which and why.
     """
-    if lists := [name for name, output in graph.outputs.items() if output.list_over]:
+    if lists := [name for name in outputs if graph.outputs[name].list_over]:
         msg = f"no region for the list of tensors {', '.join(lists)}: only jagged selects make one"
         raise RegionError(msg)
     cutting = _Cutting(graph, dtypes)
-    targets = [(output.ref, name) for name, output in graph.outputs.items()]
-    loops = [cutting.loop(ref, name) for ref, name in targets]
+    loops = [cutting.loop(graph.outputs[name].ref, name) for name in outputs]
     regions = (*cutting.inner, *_merged(loops))
     return Partition(regions, tuple(cutting.scratch))
 
