@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from daemon.markdown import code, table
 from knowledge.evidence import Evidence, Figure, PeerRow, WorkloadEvidence
+from optimizer.kernel_page import ratio_text
 
 INCUMBENT = "incumbent"
 """The name, or its first part, under which the published kernel runs among the peers."""
@@ -28,7 +29,7 @@ def by_workload(evidence: Evidence, *, rows: int | None) -> str:
         line += [
             f"{getattr(w, figure):.4g}{_handed_back(w)}",
             f"{w.spread[0]:.4g} to {w.spread[1]:.4g}",
-            f"{slower}{w.ratio.estimate:.2f}x ({w.ratio.low:.2f} to {w.ratio.high:.2f})",
+            f"{slower}{ratio_text(w.ratio)}",
         ]
         line += ["" if share is None else f"{100 * share:.0f} %"] if bounds else []
         lines.append(line)

@@ -12,6 +12,7 @@ from optimizer.job import (
     Reproduced,
     VerifyResult,
 )
+from optimizer.kernel_page import ratio_text
 
 _FIGURES = {"device_ms": "device ms", "call_ms": "call ms"}
 
@@ -42,15 +43,13 @@ def show_verdict(verdict: Verdict, evidence: Evidence | None, terminal: Terminal
             terminal.say(f"Unclear: {reason}")
     if evidence is None:
         return
-    ratio = evidence.ratio
-    interval = f"{ratio.low:.2f}x to {ratio.high:.2f}x"
     terminal.say(
-        f"{ratio.estimate:.2f}x the speed of the best peer ({interval}), "
+        f"{ratio_text(evidence.ratio)} the speed of the best peer, "
         f"{evidence.versus_eager:.2f}x that of eager"
     )
     figure = evidence.figure
     unit = _FIGURES[figure]
-    table = make_table("workload", "best peer", f"its {unit}", f"new {unit}", "ratio", "interval")
+    table = make_table("workload", "best peer", f"its {unit}", f"new {unit}", "ratio")
     for w in evidence.workloads:
         peer = next((peer for peer in w.peers if peer.name == w.best_peer), None)
         table.add_row(
@@ -58,8 +57,7 @@ def show_verdict(verdict: Verdict, evidence: Evidence | None, terminal: Terminal
             w.best_peer,
             f"{getattr(peer, figure):.4g}" if peer else "",
             f"{getattr(w, figure):.4g}",
-            f"{w.ratio.estimate:.2f}x",
-            f"{w.ratio.low:.2f}x to {w.ratio.high:.2f}x",
+            ratio_text(w.ratio),
         )
     terminal.show(table)
 
