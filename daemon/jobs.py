@@ -46,6 +46,7 @@ OPTIMIZER = (sys.executable, "-m", "optimizer")
 GRACE_S = 8.5
 """How long a job may take to stop; the daemon itself has ten seconds."""
 _TICK_S = 0.2
+_END_S = 5.0
 _TAIL_BYTES = 4096
 
 log = find_log(__name__)
@@ -111,6 +112,10 @@ class Jobs:
                     process.send_signal(signal.SIGTERM)
                 if stopped_at is not None and time.monotonic() - stopped_at > self.grace_s:
                     break
+            else:
+                # It has said its last word; its own end, and exit code, come a moment later.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_END_S if stopped_at is None else _TICK_S)
             end = reader.end
         if end is None and stopped_at is not None:
             return None
@@ -176,8 +181,6 @@ def _started(
         )
         try:
             yield process, errors
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1.0)
         finally:
             _kill(process)
             errors.append(_tail(stderr))
