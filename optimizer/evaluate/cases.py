@@ -185,11 +185,15 @@ class CaseMaker:
 def _moved_outputs(raws: Sequence[_Raw]) -> frozenset[int]:
     """Return the places of the outputs that the reference only moves, in every case."""
     outputs = range(len(raws[0].references[0])) if raws else range(0)
-    return frozenset(
-        place
-        for place in outputs
-        if is_moved(
-            [t for raw in raws for one in raw.references for t in one[place]],
-            [t for raw in raws for one in raw.oracles for t in one[place]],
-        )
-    )
+    return frozenset(place for place in outputs if _only_moves(raws, place))
+
+
+def _only_moves(raws: Sequence[_Raw], place: int) -> bool:
+    references: list[Tensor] = []
+    oracles: list[Tensor] = []
+    for raw in raws:
+        for reference, oracle in zip(raw.references, raw.oracles, strict=True):
+            if oracle[place]:  # integers have none
+                references += reference[place]
+                oracles += oracle[place]
+    return is_moved(references, oracles)

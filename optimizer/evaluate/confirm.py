@@ -76,7 +76,7 @@ class Confirmation:
             built = self._build([*checks, *public])
             if not isinstance(built, Built):
                 return built
-            failure = self._measure(built, checks, public)
+            failure = self._check(built, checks, public) or self._measure(built, public)
             if failure is not None:
                 return failure
             return self._evidence(built, public, checked=len(checks) + len(public))
@@ -110,27 +110,27 @@ class Confirmation:
             raise RunnerError(msg) from error
 
     def _check(
-        self, trial: Trial, checks: Sequence[CheckedCase], public: Sequence[CheckedCase]
-    ) -> Outcome | None:
-        """Keep the errors on each public workload, or return how the candidate fails."""
-        if not checks:
-            return None
-        held_out = trial.check(checks, self._rng)
-        if not isinstance(held_out, Agreement):
-            return held_out
-        for case in public:
-            found = trial.check([case], self._rng)
-            if not isinstance(found, Agreement):
-                return found
-            self._errors[case.workload.name] = found
-        for case in checks:
-            trial.process.drop(case.case)
-        return None
-
-    def _measure(
         self, built: Built, checks: Sequence[CheckedCase], public: Sequence[CheckedCase]
     ) -> Outcome | None:
-        """Take the pairs, the first of which checks before it measures."""
+        """Keep the errors on each public workload, or return how the candidate fails."""
+        with Process(self.bench.place) as process:
+            process.greet(timed=False)
+            trial = self._trial(process)
+            failure = trial.load(built.folder)
+            if failure is not None:
+                return failure
+            held_out = trial.check(checks, self._rng)
+            if not isinstance(held_out, Agreement):
+                return held_out
+            for case in public:
+                found = trial.check([case], self._rng)
+                if not isinstance(found, Agreement):
+                    return found
+                self._errors[case.workload.name] = found
+        return None
+
+    def _measure(self, built: Built, public: Sequence[CheckedCase]) -> Outcome | None:
+        """Take the pairs; return how the candidate fails in one, None where it does not."""
         device = self.bench.place.device
         pairs = self.bench.effort.pairs or (_HOST_PAIRS if device == "cpu" else _DEVICE_PAIRS)
         peers: Mapping[str, Sequence[str]] = {
@@ -139,7 +139,7 @@ class Confirmation:
         while len(self._pairs) < pairs and not self._is_enough(public):
             began = time.monotonic()
             plan = PairPlan(public, peers, self._twins(), self.handed_back)
-            failure = self._run_pair(built, plan, () if self._pairs else checks)
+            failure = self._run_pair(built, plan)
             if failure is not None:
                 return failure
             if len(self._pairs) == 1:
@@ -149,19 +149,16 @@ class Confirmation:
                 break
         return None
 
-    def _run_pair(
-        self, built: Built, plan: PairPlan, checks: Sequence[CheckedCase]
-    ) -> Outcome | None:
+    def _run_pair(self, built: Built, plan: PairPlan) -> Outcome | None:
         bench = self.bench
         sides = [PeerProcess(bench.operator, bench.hardware, bench.place) for _ in range(2)]
-        with ExitStack() as stack:
-            process = stack.enter_context(Process(bench.place))
+        with Process(bench.place) as process, ExitStack() as stack:
             for side in sides:
                 stack.callback(side.close)
                 side.start()
             process.greet()
-            trial = Trial(bench.operator, bench.hardware, self.candidate, process, bench.run_s)
-            failure = trial.load(built.folder) or self._check(trial, checks, plan.cases)
+            trial = self._trial(process)
+            failure = trial.load(built.folder)
             if failure is not None:
                 return failure
             pair = PairRun(trial, plan, self._rng, sides[0], sides[1])
@@ -172,6 +169,10 @@ class Confirmation:
             return found
         self._pairs.append(found)
         return None
+
+    def _trial(self, process: Process) -> Trial:
+        bench = self.bench
+        return Trial(bench.operator, bench.hardware, self.candidate, process, bench.run_s)
 
     def _fair_peers(self, case: CheckedCase) -> tuple[str, ...]:
         """Return the peers; those under a CUDA graph only where the candidate could be as well."""

@@ -10,7 +10,7 @@ from typing import Self
 
 from knowledge.evaluation import Environment, Evaluation
 from knowledge.evidence import Evidence
-from knowledge.outcome import Failed, Outcome, Passed, TimedOut, WorkloadTime
+from knowledge.outcome import Failed, Incorrect, Outcome, Passed, TimedOut, WorkloadTime
 from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
@@ -84,6 +84,11 @@ class Evaluator:
     def environment(self) -> Environment:
         """Return the environment in which results hold."""
         return self._bench.environment
+
+    @property
+    def shared_folder(self) -> Path:
+        """Return the folder of shared memory through which tensors pass."""
+        return self._bench.shared.path
 
     def evaluate(self, candidates: Sequence[Candidate]) -> list[Evaluation]:
         """Return one evaluation for each candidate, in order; see `Runner.evaluate`."""
@@ -174,7 +179,7 @@ class Evaluator:
         drawn: Sequence[CheckedCase],
         peers: PeerTable | None,
     ) -> Outcome:
-        failure = trial.load(built.folder if self._bench.timed else None)
+        failure = trial.load(built.folder, interpreted=not self._bench.timed)
         if failure is not None:
             return failure
         public = self._public_cases()
@@ -192,7 +197,7 @@ class Evaluator:
 
     def _measure(
         self, trial: Trial, case: CheckedCase, peers: PeerTable | None
-    ) -> WorkloadTime | Failed | TimedOut:
+    ) -> WorkloadTime | Failed | TimedOut | Incorrect:
         found = trial.measure(
             case.case,
             budget_s=self._bench.effort.measure_s,

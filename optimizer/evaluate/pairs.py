@@ -127,30 +127,43 @@ class _Rounds:
         self._readings: dict[str, list[Reading]] = {label: [] for label in subjects}
         self._forms: dict[int, Forms] = {}
         sets = len(case.case.sets)
-        # The round in which a set's timed outputs are checked can't be foreseen.
+        # The rounds whose timed outputs are checked can't be foreseen, but for the last ones.
         self._checked = {pair.rng.choice(range(s, LEAST_ROUNDS, sets)) for s in range(sets)}
         self.taken = 0
 
     def take(self) -> Failed | TimedOut | None:
         """Take one round; return how the candidate fails, None where it does not."""
+        return self._take(checked=self.taken in self._checked)
+
+    def finish(self) -> dict[str, list[Reading]] | Failure:
+        """Take one last, checked round of each set and return all readings."""
+        wrong = self._judge()
+        for _ in self._case.case.sets:
+            failure = wrong or self._take(checked=True)
+            if failure is not None:
+                return failure
+        return self._judge() or self._readings
+
+    def _judge(self) -> Incorrect | None:
+        """Return what is wrong with the timed outputs that were kept, None where nothing is."""
+        found = judge_outputs(self._pair.trial.operator, self._case, self._forms)
+        self._forms = {}
+        return found if isinstance(found, Incorrect) else None
+
+    def _take(self, *, checked: bool) -> Failed | TimedOut | None:
         number = self.taken % len(self._case.case.sets)
-        outputs = self._case.outputs[number] if self.taken in self._checked else None
+        outputs = self._case.outputs[number] if checked else None
         for label in self._pair.rng.sample(list(self._subjects), len(self._subjects)):
             if label == p.CANDIDATE:
                 turn = attempt("run", lambda: self._turn(p.CANDIDATE, number, outputs))
                 if not isinstance(turn, Turn):
                     return turn
-                if outputs is not None:
+                if checked:
                     self._forms[number] = turn.outputs
             else:
                 self._take_peer(label, number)
         self.taken += 1
         return None
-
-    def finish(self) -> dict[str, list[Reading]] | Incorrect:
-        """Return the readings, unless an output of a timed call is wrong."""
-        verdict = judge_outputs(self._pair.trial.operator, self._case, self._forms)
-        return verdict if isinstance(verdict, Incorrect) else self._readings
 
     def _take_peer(self, label: str, number: int) -> None:
         try:

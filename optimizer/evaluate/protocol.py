@@ -170,6 +170,8 @@ class Samples(Record):
     """Several samples."""
 
     samples: tuple[Sample, ...]
+    changed: tuple[int, ...] = ()
+    """Which inputs were written to meanwhile, by their place."""
 
 
 class Ran(Record):

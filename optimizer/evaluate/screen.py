@@ -45,11 +45,11 @@ def _faults(candidate: Candidate, hardware: HardwareSpec) -> Iterator[str]:
     if language not in hardware.languages:
         yield f"{hardware.name} takes {' or '.join(hardware.languages)}, this is {language}"
         return
-    yield from _choice_faults(candidate)
-    yield from _expression_faults(candidate)
     wanted = {step.kernel for step in candidate.plan.steps if isinstance(step, Launch)}
     check = _python_faults if language == "triton" else _cpp_faults
     yield from check(candidate.code, wanted)
+    yield from _choice_faults(candidate)
+    yield from _expression_faults(candidate)
 
 
 def _choice_faults(candidate: Candidate) -> Iterator[str]:

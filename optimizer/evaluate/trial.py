@@ -30,18 +30,20 @@ class Trial:
     run_s: float
     """Seconds that one run may take."""
 
-    def load(self, folder: Path | None) -> Failed | TimedOut | None:
-        """Load the candidate's kernels, from its code by the interpreter where there is no folder.
+    def load(self, folder: Path, *, interpreted: bool = False) -> Failed | TimedOut | None:
+        """Load the candidate's kernels; None where all is well.
 
-        None where all is well.
+        Args:
+            folder: Where they lie.
+            interpreted: Run the code under Triton's interpreter instead.
         """
         message = p.LoadCandidate(
             spec=self.operator.spec,
             hardware=self.hardware,
             plan=self.candidate.plan,
             chosen=self.candidate.chosen,
-            folder=str(folder or ""),
-            interpreted=self.candidate.code if folder is None else None,
+            folder=str(folder),
+            interpreted=self.candidate.code if interpreted else None,
         )
         done = attempt("load", lambda: self.process.tell(message, p.Done, deadline_s=30.0))
         return None if isinstance(done, p.Done) else done
@@ -60,7 +62,7 @@ class Trial:
 
     def measure(
         self, case: p.Case, *, budget_s: float, least: int, most: int
-    ) -> p.Samples | Failed | TimedOut:
+    ) -> p.Samples | Failed | TimedOut | Incorrect:
         """Return samples of the candidate on a case, after it has been warmed up."""
         deadline_s = self.run_s + 4 * budget_s
         prepare = p.Prepare(case=case.key, subject=p.CANDIDATE)
@@ -72,7 +74,8 @@ class Trial:
         )
         if not isinstance(ready, p.Prepared):
             return ready
-        return attempt("run", lambda: self.process.tell(measure, p.Samples, deadline_s=deadline_s))
+        found = attempt("run", lambda: self.process.tell(measure, p.Samples, deadline_s=deadline_s))
+        return self._find_change(found.changed) or found if isinstance(found, p.Samples) else found
 
     def _check(self, case: CheckedCase, rng: random.Random) -> Outcome | Agreement:
         forms: dict[int, Forms] = {}
@@ -80,9 +83,9 @@ class Trial:
             ran = self._run(case, number, poison=rng.choice(POISONS))
             if not isinstance(ran, p.Ran):
                 return ran
-            if ran.changed:
-                name = list(self.operator.spec.inputs)[ran.changed[0]]
-                return Incorrect(reason=f"the input {name} is written to")
+            changed = self._find_change(ran.changed)
+            if changed is not None:
+                return changed
             forms[number] = ran.outputs
         return judge_outputs(self.operator, case, forms)
 
@@ -100,3 +103,9 @@ class Trial:
             return self.process.tell(message, p.Ran, deadline_s=self.run_s)
 
         return attempt("run", run)
+
+    def _find_change(self, changed: Sequence[int]) -> Incorrect | None:
+        names = list(self.operator.spec.inputs)
+        if not changed:
+            return None
+        return Incorrect(reason=f"the input {names[changed[0]]} is written to")

@@ -5,24 +5,22 @@ neither the reference nor the seeds nor what is expected; it stores outputs in t
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from operator_registry.record import Record
 from optimizer.evaluate import protocol as p
+from optimizer.evaluate.held import HeldInputs
 from optimizer.evaluate.memory import (
     Value,
     bytes_of,
     form_of,
     map_file,
     members_of,
-    read_value,
     tensors_of,
 )
 from optimizer.evaluate.peers import PeerAbsentError, Peers
@@ -31,8 +29,13 @@ from optimizer.executor import Executor
 from optimizer.targets import make_target
 from optimizer.targets.target import KernelTable
 
+Given = TypeVar("Given")
 Bound = tuple[str, int, str]
 """A case's key, the number of a set, and a subject's name."""
+
+
+class OutOfTurnError(Exception):
+    """The judge asked for something before what it needs: a fault of the judge."""
 
 
 @dataclass
@@ -41,9 +44,7 @@ class Worker:
 
     _device: str = "cpu"
     _clock: Clock | None = None
-    _cases: dict[str, p.Case] = field(default_factory=dict)
-    _inputs: dict[tuple[str, int], list[Value]] = field(default_factory=dict)
-    _pristine: dict[tuple[str, int], list[Value]] = field(default_factory=dict)
+    _held: HeldInputs = field(default_factory=lambda: HeldInputs("cpu"))
     _calls: dict[Bound, Call] = field(default_factory=dict)
     _executor: Executor | None = None
     _peers: Peers | None = None
@@ -64,9 +65,12 @@ class Worker:
                 self._peers = Peers(message.operator, self._device)
                 return p.Done()
             case p.Take(case=case):
-                return self._take(case)
+                self._held.take(case)
+                return p.Done()
             case p.Drop(case=key):
-                return self._drop(key)
+                self._held.drop(key)
+                self._calls = {k: v for k, v in self._calls.items() if k[0] != key}
+                return p.Done()
             case p.Prepare():
                 return self._prepare(message)
             case p.Run():
@@ -80,6 +84,7 @@ class Worker:
 
     def _greet(self, hello: p.Hello) -> Record:
         self._device = hello.device
+        self._held = HeldInputs(hello.device)
         if hello.cache_bytes:
             self._clock = make_clock(hello.device, hello.cache_bytes)
         torch.zeros(1, device=hello.device).add_(1).item()
@@ -104,23 +109,9 @@ class Worker:
             bytes_of(memory).fill_(self._poison)
         return memory
 
-    def _take(self, case: p.Case) -> Record:
-        self._cases[case.key] = case
-        for number, values in enumerate(case.sets):
-            self._inputs[case.key, number] = [read_value(v, self._device) for v in values]
-            self._pristine[case.key, number] = [read_value(v, self._device) for v in values]
-        return p.Done()
-
-    def _drop(self, key: str) -> Record:
-        self._cases.pop(key, None)
-        self._inputs = {k: v for k, v in self._inputs.items() if k[0] != key}
-        self._pristine = {k: v for k, v in self._pristine.items() if k[0] != key}
-        self._calls = {k: v for k, v in self._calls.items() if k[0] != key}
-        return p.Done()
-
     def _prepare(self, message: p.Prepare) -> Record:
         try:
-            for number in range(len(self._cases[message.case].sets)):
+            for number in range(self._sets(message.case)):
                 call = self._bind((message.case, number, message.subject))
                 call()
                 if self._clock is not None:
@@ -133,18 +124,15 @@ class Worker:
     def _bind(self, bound: Bound) -> Call:
         if bound not in self._calls:
             key, number, subject = bound
-            inputs, attributes = self._inputs[key, number], self._cases[key].attributes
+            inputs = self._held.values(key, number)
+            attributes = self._held.cases[key].attributes
             if subject == p.CANDIDATE:
-                self._calls[bound] = self._candidate_call(inputs, attributes)
+                executor = _given(self._executor, "a candidate")
+                self._calls[bound] = lambda: executor(*inputs, **attributes)
             else:
-                assert self._peers is not None  # noqa: S101 - the judge loads before it asks
-                self._calls[bound] = self._peers.bind(subject, inputs, attributes)
+                peers = _given(self._peers, "peers")
+                self._calls[bound] = peers.bind(subject, inputs, attributes)
         return self._calls[bound]
-
-    def _candidate_call(self, inputs: Sequence[Value], attributes: dict[str, Any]) -> Call:
-        executor = self._executor
-        assert executor is not None  # noqa: S101 - the judge loads before it asks
-        return lambda: executor(*inputs, **attributes)
 
     def _run(self, message: p.Run) -> Record:
         self._poison = message.poison
@@ -153,37 +141,25 @@ class Worker:
             self._synchronize()
         finally:
             self._poison = None
-        changed = self._changed(message.case, message.set)
-        return p.Ran(outputs=_store(outputs, message.outputs), changed=changed)
-
-    def _changed(self, case: str, number: int) -> tuple[int, ...]:
-        """Return which inputs were written to, and mend them."""
-        inputs, pristine = self._inputs[case, number], self._pristine[case, number]
-        changed = []
-        for place, (mine, first) in enumerate(zip(inputs, pristine, strict=True)):
-            for tensor, wanted in zip(tensors_of(mine), tensors_of(first), strict=True):
-                if not torch.equal(bytes_of(tensor), bytes_of(wanted)):
-                    tensor.copy_(wanted)
-                    changed.append(place)
-        return tuple(dict.fromkeys(changed))
+        forms = _store(outputs, message.outputs)
+        return p.Ran(outputs=forms, changed=self._held.mend(message.case))
 
     def _measure(self, message: p.Measure) -> Record:
-        sets = len(self._cases[message.case].sets)
         samples: list[p.Sample] = []
         until = time.monotonic() + message.budget_s
-        for number in count():
-            late = time.monotonic() > until
-            if number >= message.most or (late and number >= message.least):
-                return p.Samples(samples=tuple(samples))
-            self._arm((message.case, number % sets, message.subject))
+        while len(samples) < message.most:
+            if len(samples) >= message.least and time.monotonic() > until:
+                break
+            number = len(samples) % self._sets(message.case)
+            self._arm((message.case, number, message.subject))
             sample, _ = self._sample()
             samples.append(sample)
-        raise AssertionError
+        return p.Samples(samples=tuple(samples), changed=self._held.mend(message.case))
 
     def _arm(self, bound: Bound) -> Record:
         self._bind(bound)
         self._armed = bound
-        self._clock_or_fail().arm()
+        _given(self._clock, "a clock").arm()
         return p.Done()
 
     def _fire(self, message: p.Fire) -> Record:
@@ -193,15 +169,13 @@ class Worker:
         return p.Fired(sample=sample, outputs=_store(outputs, message.outputs))
 
     def _sample(self) -> tuple[p.Sample, tuple[Value, ...]]:
-        assert self._armed is not None  # noqa: S101 - the judge arms before it fires
-        case, number, subject = self._armed
-        other = (number + 1) % len(self._cases[case].sets)
-        warm_up = self._bind((case, other, subject))
-        return self._clock_or_fail().fire(self._calls[self._armed], warm_up)
+        case, number, subject = _given(self._armed, "a sample to take")
+        other = self._bind((case, (number + 1) % self._sets(case), subject))
+        clock = _given(self._clock, "a clock")
+        return clock.fire(self._bind((case, number, subject)), other)
 
-    def _clock_or_fail(self) -> Clock:
-        assert self._clock is not None  # noqa: S101 - the judge says hello first
-        return self._clock
+    def _sets(self, case: str) -> int:
+        return len(self._held.cases[case].sets)
 
     def _synchronize(self) -> None:
         if self._device == "cuda":
@@ -209,12 +183,19 @@ class Worker:
 
 
 def _load_kernels(load: p.LoadCandidate) -> KernelTable:
-    if load.interpreted is None:
-        return make_target(load.hardware).load(Path(load.folder))
-    # Only here: it imports Triton, which takes a while and is of no use elsewhere.
-    from optimizer.targets.interpreter import InterpreterTable  # noqa: PLC0415
+    if load.interpreted is not None:
+        # Only here: it imports Triton, which takes a while and is of no use elsewhere.
+        from optimizer.targets.interpreter import InterpreterTable  # noqa: PLC0415
 
-    return InterpreterTable(load.interpreted)
+        return InterpreterTable(load.interpreted)
+    return make_target(load.hardware).load(Path(load.folder))
+
+
+def _given(value: Given | None, what: str) -> Given:
+    if value is None:
+        msg = f"the worker holds no {what.removeprefix('a ')} yet"
+        raise OutOfTurnError(msg)
+    return value
 
 
 def _store(

@@ -1,0 +1,106 @@
+"""The confirming run, end to end with few pairs: what stands in its evidence."""
+
+import json
+
+import pytest
+
+from knowledge.evidence import Evidence
+from knowledge.outcome import Failed, Incorrect, TimedOut
+from knowledge.verdict import judge
+from optimizer.evaluate.evaluator import Evaluator
+from tests.makers import OPERATOR
+from tests.optimizer.evaluate.bad import BAD, GOOD, make
+from tests.optimizer.evaluate.conftest import EFFORT
+
+ALPHA = 0.01
+
+
+@pytest.fixture(scope="module")
+def evidence(evaluator: Evaluator) -> Evidence:
+    found = evaluator.confirm(
+        GOOD, deadline_s=100, alpha=ALPHA, handed_back={"w1": "reference/eager"}
+    )
+    assert isinstance(found, Evidence), found
+    return found
+
+
+def test_every_public_workload_is_measured_in_every_pair(evidence: Evidence) -> None:
+    assert [w.workload for w in evidence.workloads] == ["w0", "w1"]
+    assert all(len(w.pair_ratios) == EFFORT.pairs for w in evidence.workloads)
+
+
+def test_held_out_sizes_are_checked(evidence: Evidence) -> None:
+    assert evidence.checked_sizes >= 20 + len(OPERATOR.spec.workloads)
+
+
+def test_the_frozen_dispatch_is_heeded(evidence: Evidence) -> None:
+    first, second = evidence.workloads
+
+    assert first.served_by == GOOD.id
+    assert second.served_by == "reference/eager"
+    assert set(second.pair_ratios) == {1.0}
+
+
+def test_the_run_says_how_it_was_made(evidence: Evidence) -> None:
+    assert evidence.alpha == ALPHA
+    assert evidence.candidate == GOOD.id
+    assert evidence.operator_digest == OPERATOR.digest
+    assert evidence.launched == ("scale",)
+    assert evidence.resources[0].kernel == "scale"
+
+
+def test_the_null_stands_beside_it(evidence: Evidence) -> None:
+    assert len(evidence.null.pair_ratios) == EFFORT.pairs
+    assert evidence.null.ratio.low <= evidence.null.ratio.estimate <= evidence.null.ratio.high
+
+
+def test_peers_that_were_not_compared_with_are_named(evidence: Evidence) -> None:
+    assert any("max-autotune" in line for line in evidence.not_tested)
+
+
+def test_the_evidence_survives_json_and_can_be_judged(evidence: Evidence) -> None:
+    again = Evidence.from_json(evidence.to_json())
+
+    assert again == evidence
+    assert judge(again) == judge(evidence)
+    assert "Infinity" not in json.dumps(json.loads(evidence.to_json()))
+
+
+def test_a_short_deadline_ends_in_evidence_that_proves_nothing(
+    evaluator: Evaluator, evidence: Evidence
+) -> None:
+    found = evaluator.confirm(GOOD, deadline_s=0.01, alpha=ALPHA, handed_back={})
+
+    assert isinstance(found, Evidence)
+    assert len(found.null.pair_ratios) == 1
+    assert judge(found).kind == "unclear"
+    assert found.seed != evidence.seed
+
+
+@pytest.mark.parametrize(
+    ("candidate", "kind"),
+    [
+        (BAD["NaN"][2], Incorrect),
+        (BAD["infinite loop"][0], TimedOut),
+        (BAD["syntax error"][0], Failed),
+    ],
+    ids=["incorrect", "loop", "syntax"],
+)
+def test_a_candidate_that_fails_comes_back_as_its_outcome(
+    evaluator: Evaluator, candidate: object, kind: type
+) -> None:
+    found = evaluator.confirm(candidate, deadline_s=60, alpha=ALPHA, handed_back={})  # type: ignore[arg-type] # parametrised
+
+    assert isinstance(found, kind)
+
+
+def test_wrong_only_when_it_is_timed_is_still_wrong(evaluator: Evaluator) -> None:
+    """After some right calls at a public size, it stops to compute."""
+    lazy = make(
+        "static int64_t calls = 0; if (rows == 64 && ++calls > 5) return; "
+        "for (int64_t i = 0; i < rows; ++i) y[i] = x[i] * static_cast<T>(factor);"
+    )
+
+    found = evaluator.confirm(lazy, deadline_s=60, alpha=ALPHA, handed_back={})
+
+    assert isinstance(found, Incorrect)
