@@ -56,8 +56,21 @@ def capture(operator: Operator, form: str) -> Graph:
     traces = [
         _trace(operator, form, function, probe) for probe in make_probes(operator.spec, dtypes)
     ]
-    graph = unify(traces)
-    return _with_variables(graph, {bound: name for name, bound in dtypes.items()})
+    graph = _with_variables(unify(traces), {bound: name for name, bound in dtypes.items()})
+    _check_outputs(operator, graph)
+    return graph
+
+
+def _check_outputs(operator: Operator, graph: Graph) -> None:
+    for name, spec in operator.spec.outputs.items():
+        kind = graph.kind_of(graph.outputs[name].ref)
+        wanted = (str(spec.dtype), len(spec.shape))
+        if (kind.dtype, len(kind.shape)) != wanted:
+            msg = (
+                f"{graph.form} returns {name} as {kind.dtype} of {len(kind.shape)} axes; "
+                f"the spec says {spec.dtype} of {len(spec.shape)}"
+            )
+            raise CaptureError(msg)
 
 
 def _trace(

@@ -136,38 +136,59 @@ def make_candidate(
     return Candidate(code=code, plan=plan, chosen=chosen, origin="synthesis", note=note)
 
 
-def wrapped(lines: Iterable[str]) -> list[str]:
-    """Return lines of code with long ones broken after a comma or before an operator."""
-    return [part for line in lines for part in _broken(line)]
+def wrapped(lines: Iterable[str], *, python: bool = False) -> list[str]:
+    """Return lines of code with long ones broken; in Python only within brackets."""
+    return [part for line in lines for part in _broken(line, python=python)]
 
 
-def _broken(line: str) -> list[str]:
+def _broken(line: str, *, python: bool) -> list[str]:
     if line.startswith("//"):
         return textwrap.wrap(line, _WIDTH, subsequent_indent="//   ")
     parts: list[str] = []
     indent = len(line) - len(line.lstrip())
+    depth = 0
     while len(line) > _WIDTH and not line.lstrip().startswith("#"):
-        cut = _cut(line, indent)
+        if python and not parts and _cut(line, indent, depth if python else 1) is None:
+            line = _bracketed(line)
+        cut = _cut(line, indent, depth if python else 1)
         if cut is None:
             break
+        depth += _nesting(line[:cut])[-1]
         parts.append(line[:cut].rstrip())
         line = " " * (indent + 4) + line[cut:].lstrip()
     return [*parts, line]
 
 
-def _cut(line: str, indent: int) -> int | None:
+def _bracketed(line: str) -> str:
+    """Return an assignment with its right side in brackets, so that it can be broken."""
+    name, sign, value = line.partition(" = ")
+    return f"{name} = ({value})" if sign and name.strip().isidentifier() else line
+
+
+def _cut(line: str, indent: int, depth: int) -> int | None:
     """Return where to break a line: after the last comma that fits, else at another sign."""
     least = indent + (_WIDTH - indent) // 3
+    nesting = _nesting(line)
     for tokens in ((", ",), (" = ", " + ", " - ", " * ", " / ", " ? ", " : ", " & ", " | ")):
         places = [
             place + len(token)
             for token in tokens
             for place in _all(line, token)
-            if least < place + len(token) <= _WIDTH
+            if least < place + len(token) <= _WIDTH and depth + nesting[place] > 0
         ]
         if places:
             return max(places)
     return None
+
+
+def _nesting(line: str) -> list[int]:
+    """Return for each character how many brackets are open after it."""
+    deep = 0
+    found = []
+    for character in line:
+        deep += (character in "([{") - (character in ")]}")
+        found.append(deep)
+    return found
 
 
 def _all(line: str, token: str) -> Iterable[int]:

@@ -14,6 +14,12 @@ from optimizer.propose.synthesis.extent import Extent
 from optimizer.propose.synthesis.graph import Graph
 from optimizer.propose.synthesis.jagged import JaggedRegion, cut_jagged
 from optimizer.propose.synthesis.passes import make_passes, worth_keeping
+from optimizer.propose.synthesis.rename import (
+    rename_graph,
+    rename_plan,
+    rename_spec,
+    safe_names,
+)
 from optimizer.propose.synthesis.regions import LoopRegion, Partition, cut_outputs
 from optimizer.propose.synthesis.signature import Signature, signature_of
 from optimizer.propose.synthesis.simplify import simplify
@@ -43,11 +49,16 @@ def make_drafts(
         RegionError: A part of the graph has no region; says which and why.
     """
     dtypes = Dtypes(spec.dtypes)
+    renaming = safe_names(spec)
+    spec, graph = rename_spec(spec, renaming), rename_graph(graph, renaming)
+    own_names = {safe: name for name, safe in renaming.items()}
     partition = cut(spec, graph, dtypes)
     drafts: dict[str, Candidate] = {}
     for language in hardware.languages:
         drafting = _Drafting(spec, partition, dtypes, language, hardware.target)
-        for candidate in drafting.candidates():
+        for draft in drafting.candidates():
+            plan = rename_plan(draft.plan, own_names)
+            candidate = draft.model_copy(update={"plan": plan})
             drafts.setdefault(candidate.id, candidate)
     return tuple(drafts.values())
 

@@ -18,8 +18,8 @@ from optimizer.propose.synthesis.value import (
 
 NEUTRAL: Mapping[str, float] = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 _LEAST_INTEGERS: Mapping[str, int] = {"int64": 2**63, "int32": 2**31, "int16": 2**15, "int8": 2**7}
-_SAMPLES = (0.37, 1.9, 7.3)
-"""Finite numbers that stand for what is not masked, such as a row's mean."""
+_SAMPLES = (-2.9, 0.37, 7.3)
+"""Finite numbers of either sign that stand for what is not masked, such as a row's mean."""
 _MEANINGS: Mapping[str, Callable[..., float]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
     "div": lambda a, b: a / b, "neg": lambda a: -a, "abs": abs, "exp": math.exp,

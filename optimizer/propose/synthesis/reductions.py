@@ -1,9 +1,10 @@
 """ATen reductions over the last axes of a tensor, and the operations made of them."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from optimizer.propose.synthesis.affine import Index, along
+from optimizer.propose.synthesis.affine import Index, along, constant
 from optimizer.propose.synthesis.arithmetic import apply, cast, number
 from optimizer.propose.synthesis.dtypes import RegionError
 from optimizer.propose.synthesis.extent import ONE, Extent, product
@@ -49,6 +50,9 @@ class _Row:
         Raises:
             NeedsBufferError: It would be computed again for each element of another row.
         """
+        if self.size == ONE:
+            nothing = tuple(constant(0) for _ in range(self.reduced))
+            return cast(body((*self.outer, *nothing)), dtype or self.dtype)
         if any(index.name == COL for place in self.outer for index in indices_of(place)):
             raise NeedsBufferError(self.node.name)
         col = Index(COL, self.size)
@@ -186,6 +190,25 @@ def _layer_norm(lowering: Lowering, node: Node, result: int, place: Place) -> Va
         return scale
     value = apply("mul", apply("sub", body(place), mean), scale)
     return _affine(row, value, place, node.args[2], node.args[3])
+
+
+@special("aten.linalg_vector_norm")
+def _norm(lowering: Lowering, node: Node, _: int, place: Place) -> Value:
+    order = scalar(node, node.args[1]) if len(node.args) > 1 else 2
+    axes = _argument(node, 2, "dim", None)
+    keep = bool(_argument(node, 3, "keepdim", default=False))
+    row = _row(lowering, node, place, axes, keep=keep)
+    body = row.of(source(node))
+    match order:
+        case 2:
+            return apply("sqrt", row.over("sum", lambda at: apply("mul", body(at), body(at))))
+        case 1:
+            return row.over("sum", lambda at: apply("abs", body(at)))
+        case math.inf:
+            return row.over("max", lambda at: apply("abs", body(at)))
+        case _:
+            msg = f"no region for {node.op} of the order {order} (node {node.name})"
+            raise RegionError(msg)
 
 
 def _affine(row: _Row, value: Value, place: Place, weight: Argument, bias: Argument) -> Value:

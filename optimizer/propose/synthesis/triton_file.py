@@ -22,6 +22,6 @@ def write_triton(title: str, sketches: Sequence[Sketch]) -> str:
         "",
         f"TUNABLES = {{{literal}}}",
         *(part for text in functions for part in ("", "", text)),
-        *wrapped(code),
+        *wrapped(code, python=True),
         "",
     ))  # fmt: skip
