@@ -10,7 +10,8 @@ from optimizer.plan import Buffer, Launch, LibraryCall, Plan, ReadSize
 def host_function(spec: OperatorSpec, candidate: Candidate) -> str:
     """Return readable Python that does what the executor does with the plan.
 
-    It is for reading: `cdiv` and its like stand in `optimizer.expression`.
+    It is for reading: `kernel` is the code beside the plan, `cdiv` and its like stand in
+    `optimizer.expression`.
     """
     parameters = [*spec.inputs, *(f"{k}={v.value!r}" for k, v in spec.attributes.items())]
     lines = [
@@ -90,9 +91,9 @@ def _steps(plan: Plan) -> Iterator[str]:
 
 def _launch(step: Launch, language: str) -> Iterator[str]:
     call = [*step.arguments, *(f"{name}={text}" for name, text in step.constants.items())]
-    place = step.kernel
+    place = f"kernel.{step.kernel}"
     if language == "triton":
-        place = f"{step.kernel}[{_tuple(step.grid)}]"
+        place += f"[{_tuple(step.grid)}]"
         call += [f"num_warps={step.warps}", f"num_stages={step.stages}"]
     text = f"{place}({', '.join(call)})"
     yield text if step.when is None else f"if {step.when}:"

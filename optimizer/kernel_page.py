@@ -104,7 +104,7 @@ def _variant(kernel: Kernel, variant: Variant) -> Iterator[str]:
     yield f"![Latency beside every peer]({variant.name}/plots/latency.svg)"
     yield "The host side of a call, rendered from `plan.json`, which the executor runs:"
     yield _fenced("python", host_function(kernel.operator.spec, variant.candidate))
-    if evidence.resources:
+    if any(r.registers is not None for r in evidence.resources):
         yield _resources(evidence)
     yield _environment(evidence)
 
@@ -162,7 +162,7 @@ def _losses(evidence: Evidence) -> Iterator[str]:
     if handed:
         yield f"Handed back to a peer, which is as fast or faster there: {', '.join(handed)}."
     if evidence.not_tested:
-        yield f"Not tested: {'; '.join(evidence.not_tested)}."
+        yield "\n".join(("Not tested:\n", *(f"- {what}" for what in evidence.not_tested)))
 
 
 def _resources(evidence: Evidence) -> str:

@@ -154,7 +154,7 @@ def test_the_page_tells_the_ratio_the_peer_and_the_workload_that_lost() -> None:
 def test_the_page_holds_the_host_function() -> None:
     page = kernel_files(make(2.0))["README.md"]
 
-    assert "    y = torch.empty((rows,), dtype=T)\n    scale(x, y, rows, factor)\n" in page
+    assert "    y = torch.empty((rows,), dtype=T)\n    kernel.scale(x, y, rows, factor)\n" in page
 
 
 def test_the_picture_is_small_and_the_same_every_time() -> None:
