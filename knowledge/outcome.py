@@ -10,7 +10,7 @@ Stage = Literal["screen", "build", "load", "run"]
 
 
 class PeerTime(Record):
-    """A peer's median times on one workload."""
+    """A peer's times on one workload, for ranking: see `WorkloadTime`."""
 
     name: str
     """Form and mode, such as ``reference/eager`` or ``fused/compile-default``."""
@@ -19,7 +19,11 @@ class PeerTime(Record):
 
 
 class WorkloadTime(Record):
-    """Median times of the candidate on one public workload, and the peers' beside it."""
+    """Times of the candidate on one public workload, and the peers' beside it, for ranking.
+
+    They are the 20th percentile of their samples, which a busy machine disturbs least. The peers'
+    may be older than the candidate's: what is claimed is measured in pairs, in a confirming run.
+    """
 
     workload: str
     weight: float = Field(gt=0)

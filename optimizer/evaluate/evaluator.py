@@ -5,7 +5,6 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Self
 
 from knowledge.evaluation import Environment, Evaluation
@@ -24,6 +23,7 @@ from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.process import Process
 from optimizer.evaluate.sandbox import ChildError
 from optimizer.evaluate.screen import is_library_only
+from optimizer.evaluate.statistics import quick, undisturbed
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import JUDGE_VERSION, Effort, Workbench, fresh_seed
 
@@ -206,12 +206,12 @@ class Evaluator:
         )
         if not isinstance(found, p.Samples):
             return found
-        workload = case.workload
+        workload, samples = case.workload, undisturbed(found.samples)
         return WorkloadTime(
             workload=workload.name,
             weight=workload.weight,
-            device_ms=median(sample.device_ms for sample in found.samples),
-            call_ms=median(sample.call_ms for sample in found.samples),
+            device_ms=quick([sample.device_ms for sample in samples]),
+            call_ms=quick([sample.call_ms for sample in samples]),
             peers=peers.times[workload.name] if peers else (),
         )
 

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from knowledge.outcome import Failed, Incorrect, TimedOut
@@ -58,18 +59,21 @@ class PairRun:
         Raises:
             RunnerError: A process can't be started.
         """
+        subjects = self._prepare()
+        if not isinstance(subjects, dict):
+            return subjects
         found = {}
         for case in self.plan.cases:
-            readings = self._measure(case, budget_s=budget_s / len(self.plan.cases))
+            each_s = budget_s / len(self.plan.cases)
+            readings = self._measure(case, subjects[case.workload.name], budget_s=each_s)
             if not isinstance(readings, dict):
                 return readings
             found[case.workload.name] = readings
         return found
 
-    def _measure(self, case: CheckedCase, *, budget_s: float) -> dict[str, list[Reading]] | Failure:
-        subjects = self._prepare(case)
-        if not isinstance(subjects, dict):
-            return subjects
+    def _measure(
+        self, case: CheckedCase, subjects: Subjects, *, budget_s: float
+    ) -> dict[str, list[Reading]] | Failure:
         rounds = _Rounds(self, case, subjects)
         until = time.monotonic() + budget_s
         while rounds.taken < LEAST_ROUNDS or (
@@ -80,21 +84,29 @@ class PairRun:
                 return failure
         return rounds.finish()
 
-    def _prepare(self, case: CheckedCase) -> Subjects | Failed | TimedOut:
-        workload = case.workload.name
-        subjects: Subjects = {}
-        if workload not in self.plan.handed_back:
-            ready = self._prepare_candidate(case.case)
-            if not isinstance(ready, p.Prepared):
-                return ready
-            subjects[p.CANDIDATE] = (self.trial.process, p.CANDIDATE)
-        for peer in self.plan.peers[workload]:
-            if self._peer_is_ready(self.peers, case, peer):
-                subjects[peer] = (self.peers.open(), peer)
-        twin = self.plan.twins.get(workload)
-        if twin is not None and self._peer_is_ready(self.twin, case, twin):
-            subjects[TWIN] = (self.twin.open(), twin)
-        return subjects
+    def _prepare(self) -> dict[str, Subjects] | Failed | TimedOut:
+        """Return who is measured on each workload, compiled and warmed up on all of them."""
+        found: dict[str, Subjects] = {}
+        for case in self.plan.cases:
+            found[case.workload.name] = {}
+            if case.workload.name not in self.plan.handed_back:
+                ready = self._prepare_candidate(case.case)
+                if not isinstance(ready, p.Prepared):
+                    return ready
+                mine = (self.trial.process, p.CANDIDATE)
+                found[case.workload.name][p.CANDIDATE] = mine
+        twins = {workload: [peer] for workload, peer in self.plan.twins.items()}
+        pool = ThreadPoolExecutor(2)
+        try:
+            # Both sides compile at once: nothing is timed meanwhile.
+            jobs = pool.map(self._prepare_side, (self.peers, self.twin), (self.plan.peers, twins))
+            for side, ready_peers in zip((self.peers, self.twin), list(jobs), strict=True):
+                for workload, peer in ready_peers:
+                    label = peer if side is self.peers else TWIN
+                    found[workload][label] = (side.open(), peer)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        return found
 
     def _prepare_candidate(self, case: p.Case) -> p.Prepared | Failed | TimedOut:
         process = self.trial.process
@@ -106,11 +118,19 @@ class PairRun:
 
         return attempt("run", prepare)
 
-    def _peer_is_ready(self, side: PeerProcess, case: CheckedCase, peer: str) -> bool:
-        reason = side.prepare(case.case, peer)
-        if reason is not None:
-            self.miss(case, peer, reason)
-        return reason is None
+    def _prepare_side(
+        self, side: PeerProcess, peers: Mapping[str, Sequence[str]]
+    ) -> list[tuple[str, str]]:
+        """Return the peers that are ready, each with its workload."""
+        ready = []
+        for case in self.plan.cases:
+            for peer in peers.get(case.workload.name, ()):
+                reason = side.prepare(case.case, peer)
+                if reason is None:
+                    ready.append((case.workload.name, peer))
+                else:
+                    self.miss(case, peer, reason)
+        return ready
 
     def miss(self, case: CheckedCase, peer: str, reason: str) -> None:
         """Note that a peer could not be measured."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from pydantic import ValidationError
 
@@ -16,6 +15,7 @@ from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.outputs import Forms, judge_outputs
 from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.sandbox import ChildError, ChildRaisedError
+from optimizer.evaluate.statistics import quick, undisturbed
 
 COMPILE_S = 180.0
 """Seconds that compiling a peer may take on one workload."""
@@ -145,13 +145,14 @@ def _measure(side: PeerProcess, case: CheckedCase, peer: str) -> PeerTime | str:
         if fault is not None:
             return fault
         message = p.Measure(case=case.case.key, subject=peer, budget_s=_BUDGET_S, least=5, most=15)
-        samples = process.tell(message, p.Samples, deadline_s=COMPILE_S).samples
+        found = process.tell(message, p.Samples, deadline_s=COMPILE_S)
     except ChildError as error:
         return reason_of(error)
+    samples = undisturbed(found.samples)
     return PeerTime(
         name=peer,
-        device_ms=median(sample.device_ms for sample in samples),
-        call_ms=median(sample.call_ms for sample in samples),
+        device_ms=quick([sample.device_ms for sample in samples]),
+        call_ms=quick([sample.call_ms for sample in samples]),
     )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from operator_registry.inputs import load_reference
 from operator_registry.registry import Operator
-from operator_registry.spec import Scalar
+from operator_registry.spec import OperatorSpec, Scalar, SumAxis
 from optimizer.evaluate.dispatch import CallLog
 from optimizer.evaluate.memory import Value
 from optimizer.evaluate.timing import Call
@@ -59,6 +59,9 @@ class Peers:
         names = {REFERENCE: operator.spec.reference, **{e: e for e in operator.spec.equivalents}}
         self._forms: dict[str, Form] = {form: getattr(module, n) for form, n in names.items()}
         self._device = device
+        # Code for the very sizes is the strongest peer. Where the data decide sizes, each call
+        # brings new ones, and PyTorch is left to its own rule.
+        self._dynamic = None if _data_decide_sizes(operator.spec) else False
         self._compiled: dict[str, Form] = {}
 
     def bind(self, peer: str, inputs: Sequence[Value], attributes: Mapping[str, Scalar]) -> Call:
@@ -86,7 +89,9 @@ class Peers:
             # One code object serves all sizes; past the limit dynamo would quietly run eagerly.
             torch._dynamo.config.recompile_limit = 256  # noqa: SLF001 - where torch keeps it
             torch._dynamo.config.accumulated_recompile_limit = 1 << 16  # noqa: SLF001
-            self._compiled[key] = torch.compile(self._forms[form], mode=_COMPILE_MODES[mode])
+            self._compiled[key] = torch.compile(
+                self._forms[form], mode=_COMPILE_MODES[mode], dynamic=self._dynamic
+            )
         return self._compiled[key]
 
     def _refuse_double(
@@ -100,6 +105,11 @@ class Peers:
         if not any(product in name for name in calls.names for product in _PRODUCTS):
             msg = "compiles to the same code as compile-default: no matrix product to tune"
             raise PeerAbsentError(msg)
+
+
+def _data_decide_sizes(spec: OperatorSpec) -> bool:
+    axes = (axis for tensor in spec.inputs.values() for axis in tensor.shape)
+    return any(isinstance(spec.axes[axis], SumAxis) for axis in axes)
 
 
 def outputs_of(returned: Any) -> tuple[Value, ...]:  # noqa: ANN401 - whatever foreign code returns

@@ -164,6 +164,8 @@ class Sample(Record):
     call_ms: float = Field(gt=0)
     faults: int = Field(ge=0)
     """Minor page faults of the process meanwhile."""
+    preemptions: int = Field(default=0, ge=0)
+    """How often another process took a thread's place meanwhile."""
 
 
 class Samples(Record):

@@ -7,6 +7,7 @@ from statistics import fmean, quantiles, stdev
 from scipy.special import stdtrit
 
 from knowledge.evidence import Interval
+from optimizer.evaluate.protocol import Sample
 
 LARGEST_RATIO = 1e9
 """Stands for "no upper end": infinity has no place in JSON."""
@@ -52,6 +53,20 @@ def simultaneous(alpha: float, comparisons: int) -> float:
 def relative_width(interval: Interval) -> float:
     """Return the interval's length over its estimate."""
     return (interval.high - interval.low) / interval.estimate
+
+
+def quick(samples: Sequence[float]) -> float:
+    """Return the 20th percentile: the figure for ranking, which a busy machine disturbs least."""
+    return samples[0] if len(samples) == 1 else quantiles(samples, n=5, method="inclusive")[0]
+
+
+def undisturbed(samples: Sequence[Sample], *, least: int = 3) -> Sequence[Sample]:
+    """Return the samples during which no other process took a thread's place, if there are some.
+
+    For ranking only: a worker that holds native code can claim what it likes.
+    """
+    quiet = [sample for sample in samples if sample.preemptions == 0]
+    return quiet if len(quiet) >= least else samples
 
 
 def spread(samples: Sequence[float]) -> tuple[float, float]:

@@ -72,12 +72,11 @@ class HostClock:
         A call on other inputs brings the code back, and leaves these inputs cold.
         """
         warm_up()
-        faults = _minor_faults()
+        before = resource.getrusage(resource.RUSAGE_SELF)
         began = time.perf_counter_ns()
         outputs = call()
         took_ms = max((time.perf_counter_ns() - began) * 1e-6, SHORTEST_MS)
-        sample = Sample(device_ms=took_ms, call_ms=took_ms, faults=_minor_faults() - faults)
-        return sample, outputs
+        return make_sample(took_ms, took_ms, before), outputs
 
 
 class CudaClock:
@@ -103,7 +102,7 @@ class CudaClock:
 
     def fire(self, call: Call, warm_up: Call) -> tuple[Sample, tuple[Value, ...]]:
         """See `Clock.fire`."""
-        faults = _minor_faults()
+        before = resource.getrusage(resource.RUSAGE_SELF)
         for _ in range(self._flushes):
             self._flush.zero_()
         self._start.record()
@@ -117,8 +116,7 @@ class CudaClock:
         outputs = call()
         torch.cuda.synchronize()
         call_ms = max((time.perf_counter_ns() - began) * 1e-6, SHORTEST_MS)
-        sample = Sample(device_ms=device_ms, call_ms=call_ms, faults=_minor_faults() - faults)
-        return sample, outputs
+        return make_sample(device_ms, call_ms, before), outputs
 
     def _time_flush(self) -> float:
         self._start.record()
@@ -155,5 +153,12 @@ def _host_ms(call: Call) -> float:
     return took_ms
 
 
-def _minor_faults() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def make_sample(device_ms: float, call_ms: float, before: resource.struct_rusage) -> Sample:
+    """Return a sample with what happened to the process since `before`."""
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return Sample(
+        device_ms=device_ms,
+        call_ms=call_ms,
+        faults=after.ru_minflt - before.ru_minflt,
+        preemptions=after.ru_nivcsw - before.ru_nivcsw,
+    )

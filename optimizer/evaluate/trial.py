@@ -64,7 +64,7 @@ class Trial:
         self, case: p.Case, *, budget_s: float, least: int, most: int
     ) -> p.Samples | Failed | TimedOut | Incorrect:
         """Return samples of the candidate on a case, after it has been warmed up."""
-        deadline_s = self.run_s + 4 * budget_s
+        deadline_s = self.run_s + 8 * budget_s
         prepare = p.Prepare(case=case.key, subject=p.CANDIDATE)
         measure = p.Measure(
             case=case.key, subject=p.CANDIDATE, budget_s=budget_s, least=least, most=most

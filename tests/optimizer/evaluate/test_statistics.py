@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimizer.evaluate.protocol import Sample
 from optimizer.evaluate.statistics import (
     LARGEST_RATIO,
     combined_ratios,
+    quick,
     ratio_interval,
     simultaneous,
     spread,
+    undisturbed,
 )
 
 ratios = st.lists(st.floats(min_value=0.01, max_value=100), min_size=2, max_size=12)
@@ -83,6 +86,19 @@ def test_workloads_are_combined_by_weight_within_each_pair() -> None:
 
 def test_several_intervals_share_the_level() -> None:
     assert simultaneous(0.05, 5) == pytest.approx(0.01)
+
+
+def test_the_quick_figure_heeds_no_disturbance() -> None:
+    assert quick([1.0, 1.1, 1.2, 8.0, 9.0, 60.0]) == pytest.approx(1.1)
+    assert quick([3.0]) == 3.0
+
+
+def test_ranking_prefers_samples_that_nobody_disturbed() -> None:
+    quiet = [Sample(device_ms=1, call_ms=1, faults=0)] * 3
+    disturbed = [Sample(device_ms=9, call_ms=9, faults=0, preemptions=1)] * 9
+
+    assert undisturbed(disturbed + quiet) == quiet
+    assert undisturbed(disturbed + quiet[:2]) == disturbed + quiet[:2]
 
 
 def test_the_spread_leaves_the_tails_out() -> None:
