@@ -113,6 +113,8 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     catalog.add_argument(
         "--shard", type=_shard, default=(1, 1), metavar="I/N", help="one part of N"
     )
+    what = "the revision measured (git's, where this is a checkout)"
+    catalog.add_argument("--commit", default="", metavar="REV", help=what)
     _add_registry_folder(catalog)
     _add_json(catalog)
 

@@ -167,7 +167,7 @@ def bench(args: Namespace, terminal: Terminal) -> int:
         kernels_folder=args.kernels.absolute() if args.kernels else None,
         budget_s=args.budget or registry.config.budget_s,
         minimum_gain=registry.config.minimum_gain,
-        commit=find_revision(Path(__file__).parent) or "",
+        commit=args.commit or find_revision(Path(__file__).parent) or "",
         command=shlex.join(("kernelevolve", *sys.argv[1:])),
         shard=args.shard,
     )

@@ -18,6 +18,7 @@ from optimizer.job import PhaseEvent, TrialEvent
 
 _PHASES = {
     "capture": "reading the reference",
+    "baseline": "measuring the peers",
     "search": "searching",
     "confirm": "proving the winner in fresh processes",
     "write": "writing the kernel",

@@ -33,6 +33,7 @@ class OptimizeRequest(Record):
     out_folder: Path
     """A kernel is written to ``out_folder/OPERATOR/HARDWARE``."""
     budget_s: float = Field(default=60.0, gt=0)
+    """For searching and proving. Capture and the peers' first measurement come before it."""
     minimum_gain: float = Field(default=1.05, ge=1)
     alpha: float = Field(default=FIRST_ALPHA, gt=0, lt=1)
     incumbent_folder: Path | None = None
@@ -193,7 +194,7 @@ class PhaseEvent(Record):
     """The job has begun another part of its work."""
 
     event: Literal["phase"] = "phase"
-    phase: Literal["capture", "search", "confirm", "write", "check", "bench"]
+    phase: Literal["capture", "baseline", "search", "confirm", "write", "check", "bench"]
     detail: str = ""
     seconds_left: float | None = None
 

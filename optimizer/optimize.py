@@ -98,6 +98,10 @@ class _Job:
         """Return the verdict, or None where the job was asked to stop before there was one."""
         self._tell("capture")
         search.proposers = self._make_proposers()
+        self._tell("baseline")
+        # No candidates: the runner makes itself ready, and measures the peers if it never did.
+        self.workshop.runner.evaluate(())
+        search.begin()
         self._tell("search", left_s=self._budget.search_left_s(search.spent_s))
         search.run()
         if self.workshop.stopped():

@@ -65,6 +65,10 @@ class Search:
         self._taken: dict[Expansion, int] = {}
         self._exhausted: set[Expansion] = set()
 
+    def begin(self) -> None:
+        """Count seconds from here: what was made ready before is not the search's."""
+        self._started_s = self.clock.monotonic_s()
+
     @property
     def trials(self) -> Sequence[Trial]:
         """Return the trials in this environment so far, those of earlier processes too."""

@@ -97,7 +97,7 @@ def test_each_trial_is_told_after_it_is_recorded(bench: Bench) -> None:
     trials = [event for event in bench.told if isinstance(event, TrialEvent)]
     assert [(event.number, event.best) for event in trials] == [(1, 1.25), (2, 2.5)]
     phases = [event.phase for event in bench.told if isinstance(event, PhaseEvent)]
-    assert phases == ["capture", "search", "confirm", "write"]
+    assert phases == ["capture", "baseline", "search", "confirm", "write"]
 
 
 def test_no_folder_is_written_for_what_is_not_better(bench: Bench) -> None:
