@@ -140,7 +140,8 @@ class _Drafting:
     def _triton(self, name: str, region: LoopRegion, signature: Signature) -> Iterator[Variant]:
         given = (name, region, signature, self._dtypes)
         if not region.reduces:
-            yield TritonTile(*given).sketch if region.rows else TritonElements(*given).sketch
+            kind = TritonTile if region.rows else TritonElements
+            yield lambda: kind(*given).sketch()
             return
         width = region.col.size if region.col else Extent()
         looped: Variant = lambda: TritonLooped(*given).sketch()  # noqa: E731 - one of a row of them

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from optimizer.propose.synthesis.affine import constant, row_major
 from optimizer.propose.synthesis.arithmetic import apply, cast, number
 from optimizer.propose.synthesis.dtypes import RegionError, promoted
-from optimizer.propose.synthesis.extent import ONE, make_extent
+from optimizer.propose.synthesis.extent import ONE, Extent, make_extent
 from optimizer.propose.synthesis.graph import Argument, Node, Ref
 from optimizer.propose.synthesis.lower import (
     Lowering,
@@ -76,7 +76,7 @@ def _slice(lowering: Lowering, node: Node, _: int, place: Place) -> Value:
     axis = _axis(node, node.args[1], len(place)) if len(node.args) > 1 else 0
     start = whole(node, node.args[2] or 0) if len(node.args) > 2 else make_extent(0)  # noqa: PLR2004
     step = scalar(node, node.args[4]) if len(node.args) > 4 else 1  # noqa: PLR2004
-    if (start.number or 0) < 0:
+    if _from_the_end(start):
         start += lowering.shape(source(node))[axis]
     moved = place[axis].scaled(make_extent(int(step))) + constant(start)
     return lowering.element(source(node), (*place[:axis], moved, *place[axis + 1 :]))
@@ -86,7 +86,7 @@ def _slice(lowering: Lowering, node: Node, _: int, place: Place) -> Value:
 def _select(lowering: Lowering, node: Node, _: int, place: Place) -> Value:
     axis = _axis(node, node.args[1], len(place) + 1)
     chosen = whole(node, node.args[2])
-    if (chosen.number or 0) < 0:
+    if _from_the_end(chosen):
         chosen += lowering.shape(source(node))[axis]
     return lowering.element(source(node), (*place[:axis], constant(chosen), *place[axis:]))
 
@@ -179,6 +179,11 @@ def _check_plain_search(node: Node) -> None:
     if node.kwargs.get("sorter") is not None:
         msg = f"no region for {node.op} with a sorter (node {node.name})"
         raise RegionError(msg)
+
+
+def _from_the_end(place: Extent) -> bool:
+    """Return whether a place is negative, so that it counts from the end."""
+    return bool(place.terms) and all(factor < 0 for _, factor in place.terms)
 
 
 def _wrapped(at: Value, size: str) -> Value:

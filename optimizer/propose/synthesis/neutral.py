@@ -1,7 +1,7 @@
 """Which number masked-off elements may hold so that a reduction does not see them."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
 from optimizer.propose.synthesis.dtypes import Dtypes, is_float
@@ -51,6 +51,17 @@ def choose_fillers(
         if len(satisfied) > len(best[1]) or not best[0]:
             best = (fillers, satisfied)
     return best
+
+
+def divisors(values: Iterable[Value]) -> set[Load]:
+    """Return the loads that are divided by: masked off, they must not be 0."""
+    found: set[Load] = set()
+    for value in values:
+        if isinstance(value, Apply) and value.op in {"div", "floordiv", "mod", "truncdiv"}:
+            below = value.args[1]
+            below = below.args[0] if isinstance(below, Apply) and below.op == "cast" else below
+            found |= {below} if isinstance(below, Load) else set()
+    return found
 
 
 def neutral(reduction: Reduce) -> str:

@@ -1,6 +1,6 @@
 """A graph cut into regions: each becomes one kernel, its kind is its loop structure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -8,9 +8,16 @@ from optimizer.propose.synthesis import moves, reductions  # noqa: F401 - they e
 from optimizer.propose.synthesis.affine import Affine, Index, along, constant, row_major
 from optimizer.propose.synthesis.arithmetic import unrounded
 from optimizer.propose.synthesis.dtypes import Dtypes, RegionError
-from optimizer.propose.synthesis.extent import ONE, Extent
+from optimizer.propose.synthesis.extent import ONE, product
 from optimizer.propose.synthesis.graph import Graph, Ref
-from optimizer.propose.synthesis.lower import COL, Lowering, NeedsBufferError, Place, row_index
+from optimizer.propose.synthesis.lower import (
+    COL,
+    Lowering,
+    NeedsBufferError,
+    joined,
+    row_index,
+    split,
+)
 from optimizer.propose.synthesis.value import Load, Reduce, Search, Value, free_indices, walk
 
 if TYPE_CHECKING:
@@ -108,11 +115,15 @@ class _Cutting:
         """Return the region that writes a value, after those for what it needs in memory."""
         while True:
             wanted: str | None = None
-            for attempt in (self._whole, self._by_rows):
+            for trailing in range(1, 1 + max(1, len(self.graph.kind_of(ref).shape))):
                 try:
-                    return attempt(ref, name)
+                    return self._whole(ref, name, trailing)
                 except NeedsBufferError as error:
                     wanted = wanted or error.node
+            try:
+                return self._by_rows(ref, name)
+            except NeedsBufferError as error:
+                wanted = wanted or error.node
             if wanted is None or wanted == ref.node:
                 msg = f"no region for {ref.node} of {self.graph.form}: it mixes rows of several sizes"
                 raise RegionError(msg)
@@ -126,52 +137,52 @@ class _Cutting:
         self.scratch.append(Scratch(buffer, kind.shape, kind.dtype))
         self.buffers[ref] = buffer
 
-    def _whole(self, ref: Ref, name: str) -> LoopRegion:
-        """The last axis of the value is the row's."""
+    def _whole(self, ref: Ref, name: str, trailing: int) -> LoopRegion:
+        """The last axes of the value are the row's."""
         shape = Lowering(self.graph, self.dtypes).shape(ref)
         real = [axis for axis, size in enumerate(shape) if size != ONE]
-        rows = [row_index(axis, shape[axis]) for axis in real[:-1]]
-        col = Index(COL, shape[real[-1]]) if real else None
-        return self._lowered(ref, name, shape, [*rows, *([col] if col else [])])
+        outer, inner = real[:-trailing], real[-trailing:]
+        rows = {axis: row_index(axis, shape[axis]) for axis in outer}
+        place = {axis: along(row) for axis, row in rows.items()}
+        col = Index(COL, product(shape[axis] for axis in inner)) if inner else None
+        if col:
+            parts = split(along(col), [shape[axis] for axis in inner])
+            place |= dict(zip(inner, parts, strict=True))
+        return self._lowered(ref, name, place, tuple(rows.values()), col)
 
     def _by_rows(self, ref: Ref, name: str) -> LoopRegion:
         """Each element of the value stands for a whole row."""
         shape = Lowering(self.graph, self.dtypes).shape(ref)
-        rows = [row_index(axis, size) for axis, size in enumerate(shape) if size != ONE]
-        return self._lowered(ref, name, shape, rows)
+        rows = {a: row_index(a, size) for a, size in enumerate(shape) if size != ONE}
+        place = {axis: along(row) for axis, row in rows.items()}
+        return self._lowered(ref, name, place, tuple(rows.values()), None)
 
     def _lowered(
-        self, ref: Ref, name: str, shape: tuple[Extent, ...], indices: Sequence[Index]
-    ) -> LoopRegion:
-        place = _place(shape, indices)
+        self, ref: Ref, name: str, along_axes: Mapping[int, Affine], rows: tuple[Index, ...],
+        col: Index | None,
+    ) -> LoopRegion:  # fmt: skip
         lowering = Lowering(self.graph, self.dtypes, self.buffers)
+        shape = lowering.shape(ref)
+        place = tuple(along_axes.get(axis, constant(0)) for axis in range(len(shape)))
         value = unrounded(lowering.element(ref, place))
-        store = Store(name, self.graph.kind_of(ref).dtype, row_major(place, shape), value)
-        rows = tuple(index for index in indices if index.name != COL)
-        col = next((index for index in indices if index.name == COL), None)
-        return _checked(LoopRegion(rows, col, (store,)), alone=len(indices) == len(rows))
+        dtype = self.graph.kind_of(ref).dtype
+        store = Store(name, dtype, joined(row_major(place, shape)), value)
+        return _checked(LoopRegion(rows, col, (store,)))
 
 
-def _place(shape: tuple[Extent, ...], indices: Sequence[Index]) -> Place:
-    left = iter(indices)
-    return tuple(constant(0) if size == ONE else along(next(left)) for size in shape)
-
-
-def _checked(region: LoopRegion, *, alone: bool) -> LoopRegion:
+def _checked(region: LoopRegion) -> LoopRegion:
     """Return the region if each reduction is of its own rows.
 
     Raises:
         NeedsBufferError: A reduction is of other rows, or would be repeated.
     """
     rows = frozenset(region.rows)
-    reductions_ = [p for p in walk(*(s.value for s in region.stores)) if isinstance(p, Reduce)]
-    for reduction in reductions_:
-        col = region.col or reductions_[0].over
+    found = [p for p in walk(*(s.value for s in region.stores)) if isinstance(p, Reduce)]
+    for reduction in found:
+        col = region.col or found[0].over
         if reduction.over != col or free_indices(reduction) != rows:
             raise NeedsBufferError(reduction.hint)
-    if alone and reductions_:
-        return replace(region, col=reductions_[0].over)
-    return region
+    return replace(region, col=found[0].over) if found else region
 
 
 def _merged(loops: Sequence[LoopRegion]) -> list[LoopRegion]:

@@ -19,7 +19,7 @@ from optimizer.propose.synthesis.emission import (
 )
 from optimizer.propose.synthesis.extent import Extent, product
 from optimizer.propose.synthesis.formula import formula
-from optimizer.propose.synthesis.neutral import choose_fillers
+from optimizer.propose.synthesis.neutral import choose_fillers, divisors
 from optimizer.propose.synthesis.passes import falling
 from optimizer.propose.synthesis.regions import LoopRegion, Store
 from optimizer.propose.synthesis.signature import Signature
@@ -52,6 +52,7 @@ class TritonLoop:
         values = list(walk(*(store.value for store in self.region.stores)))
         self.reductions = [value for value in values if isinstance(value, Reduce)]
         fillers, self.satisfied = choose_fillers(self.reductions, self.dtypes)
+        fillers |= {load: 1.0 for load in divisors(values) if load not in fillers}
         tensors = {**self.signature.reads, **self.signature.writes}
         exemplars = {d: f"{n}_ptr" for n, d in tensors.items() if d in self.dtypes.variables}
         self.printer = TritonPrinter(exemplars, fillers=fillers, falling=falling(self.region))

@@ -1,0 +1,197 @@
+"""Small operators of the tests' own, and candidates run on them against eager in float64."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operator_registry.hardware import HardwareSpec
+from operator_registry.inputs import Value, load_reference, make_inputs, resolve_sizes
+from operator_registry.registry import CATALOG, Operator, load_registry
+from operator_registry.spec import (
+    AttributeSpec,
+    Axis,
+    InputSpec,
+    OperatorSpec,
+    RangeAxis,
+    TensorSpec,
+    Workload,
+)
+from optimizer.binding import instances
+from optimizer.candidate import Candidate
+from optimizer.executor import Executor
+from optimizer.propose.synthesis.capture import capture
+from optimizer.propose.synthesis.drafts import make_drafts
+from optimizer.targets import make_target
+from optimizer.targets.cpu import host_cpu_arch
+from optimizer.targets.interpreter import InterpreterTable
+from optimizer.targets.target import Artefact, Build
+
+EPS = {torch.float32: 2.0**-23, torch.bfloat16: 2.0**-7, torch.float64: 2.0**-52}
+
+
+@cache
+def catalogue() -> Mapping[str, Operator]:
+    return load_registry(CATALOG).operators
+
+
+def hardware(language: str) -> HardwareSpec:
+    name = "h200" if language == "triton" else f"cpu-{host_cpu_arch()}"
+    return load_registry(CATALOG).hardware[name]
+
+
+def make_case(
+    source: str,
+    inputs: Mapping[str, InputSpec],
+    outputs: Mapping[str, TensorSpec],
+    *,
+    axes: Mapping[str, Axis] | None = None,
+    attributes: Mapping[str, AttributeSpec] | None = None,
+    dtypes: Mapping[str, Sequence[str]] | None = None,
+) -> Operator:
+    """Return an operator whose axes are all sizes that its tensors name."""
+    names = {axis for tensor in (*inputs.values(), *outputs.values()) for axis in tensor.shape}
+    every: dict[str, Axis] = {axis: RangeAxis(min=0, max=4096) for axis in sorted(names)}
+    every |= dict(axes or {})
+    spec = OperatorSpec.model_validate(
+        {
+            "name": "case",
+            "axes": every,
+            "dtypes": dtypes or {},
+            "inputs": inputs,
+            "outputs": outputs,
+            "attributes": attributes or {},
+            "reference": "reference",
+            "workloads": (
+                {
+                    "name": "public",
+                    "sizes": {n: 8 for n, a in every.items() if isinstance(a, RangeAxis)},
+                    "dtypes": {name: admitted[0] for name, admitted in (dtypes or {}).items()},
+                },
+            ),
+        }
+    )
+    head = "import torch\nimport torch.nn.functional as F\n\n"
+    return Operator(spec=spec, source=head + textwrap.dedent(source))
+
+
+def floats(*shape: str, dtype: str = "float32") -> InputSpec:
+    return InputSpec.model_validate({"shape": shape, "dtype": dtype})
+
+
+def result(*shape: str, dtype: str = "float32") -> TensorSpec:
+    return TensorSpec.model_validate({"shape": shape, "dtype": dtype})
+
+
+def drafts_of(operator: Operator, language: str, form: str = "reference") -> tuple[Candidate, ...]:
+    graph = capture(operator, form)
+    return make_drafts(operator.spec, graph, hardware(language))
+
+
+class Bench:
+    """Builds candidates together and runs each on the same inputs."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        candidates: Sequence[Candidate],
+        folder: Path,
+        sizes: Mapping[str, int],
+        dtypes: Mapping[str, str] | None = None,
+        attributes: Mapping[str, bool | int | float] | None = None,
+    ) -> None:
+        self.operator = operator
+        self.candidates = candidates
+        self.folder = folder
+        self.dtypes = dict(dtypes or {})
+        self.attributes = {n: a.value for n, a in operator.spec.attributes.items()}
+        self.attributes |= dict(attributes or {})
+        workload = Workload.model_validate(
+            {"name": "case", "sizes": sizes, "dtypes": self.dtypes, "attributes": self.attributes}
+        )
+        self.inputs: tuple[Value, ...] = make_inputs(operator, workload, seed=1)
+
+    def run(self) -> list[tuple[Value, ...]]:
+        """Return each candidate's outputs."""
+        tables = self._cpp() if self.candidates[0].plan.language == "cpp" else self._triton()
+        # Masked-off elements of a block may divide by 0 or take infinity from infinity.
+        with np.errstate(all="ignore"):
+            return [
+                Executor(
+                    self.operator.spec, c.plan, c.chosen, kernels=table, device=torch.device("cpu")
+                )(*self.inputs, **self.attributes)
+                for c, table in zip(self.candidates, tables, strict=True)
+            ]
+
+    def check(self) -> None:
+        """Compare each candidate's outputs with the reference's."""
+        reference = getattr(load_reference(self.operator), self.operator.spec.reference)
+        wanted = _several(reference(*self.inputs, **self.attributes))
+        oracle = _several(reference(*map(_wide, self.inputs), **self.attributes))
+        for candidate, outputs in zip(self.candidates, self.run(), strict=True):
+            assert len(outputs) == len(wanted)
+            for got, want, exact in zip(outputs, wanted, oracle, strict=True):
+                _check(got, want, exact, candidate.note)
+
+    def _triton(self) -> list[InterpreterTable]:
+        return [InterpreterTable(candidate.code) for candidate in self.candidates]
+
+    def _cpp(self) -> list[object]:
+        target = make_target(hardware("cpp"))
+        sizes = resolve_sizes(self.operator.spec, self.inputs)
+        builds = [
+            Build(
+                code=c.code,
+                instances=instances(
+                    self.operator.spec,
+                    c.plan,
+                    c.chosen,
+                    sizes=sizes,
+                    dtypes=self.dtypes,
+                    attributes=self.attributes,
+                ),
+            )
+            for c in self.candidates
+        ]
+        folders = [self.folder / f"{place}" for place in range(len(builds))]
+        built = target.build(builds, folders)
+        for artefact in built:
+            assert isinstance(artefact, Artefact), artefact
+        return [target.load(folder) for folder in folders]
+
+
+def _wide(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        return value.double() if value.is_floating_point() else value
+    return [member.double() if member.is_floating_point() else member for member in value]
+
+
+def _several(outputs: object) -> tuple[Value, ...]:
+    return outputs if isinstance(outputs, tuple) else (outputs,)  # type: ignore[return-value]
+
+
+def _check(got: Value, want: Value, exact: Value, note: str) -> None:
+    if not isinstance(want, Tensor):
+        assert len(got) == len(want), note
+        for parts in zip(got, want, exact, strict=True):
+            _check(*parts, note)
+        return
+    assert isinstance(got, Tensor)
+    assert isinstance(exact, Tensor)
+    assert (got.shape, got.dtype) == (want.shape, want.dtype), note
+    if not want.is_floating_point():
+        assert torch.equal(got, want), note
+        return
+    assert torch.equal(got.isnan(), want.isnan()), note
+    finite = exact.isfinite() & want.isfinite()
+    if not finite.any():
+        return
+    off, reference_off = (
+        (each.double() - exact.double())[finite].abs().max().item() for each in (got, want)
+    )
+    scale = exact[finite].abs().max().item()
+    assert off <= max(2 * reference_off, 4 * EPS[want.dtype] * scale), note
