@@ -22,7 +22,7 @@ from daemon.publish import Publication, Publisher
 from daemon.pull_request import Proposal
 from daemon.report import End, Held, Report
 from daemon.watch import Broken, Changed, Watch
-from optimizer.job import OptimizeRequest, OptimizeResult, TrialEvent
+from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import VERIFICATIONS
 from optimizer.store import QueuedGoal, Store, StoredGoal
 
@@ -228,7 +228,15 @@ class Cycle:
         return publisher.publish(proposal, {**read_folder(result.kernel_folder), **told})
 
     def _progress(self, work: Work, event: Progress) -> None:
-        if isinstance(event, TrialEvent) and event.fitness == event.best > 0:
+        if isinstance(event, PhaseEvent):
+            log.info(
+                "search phase",
+                operator=work.operator.name,
+                phase=event.phase,
+                detail=event.detail,
+                seconds_left=event.seconds_left,
+            )
+        elif event.fitness == event.best > 0:
             log.info(
                 "better candidate",
                 operator=work.operator.name,

@@ -61,6 +61,18 @@ class Origin:
         files = {"operator.yaml": spec, "reference.py": (folder / "reference.py").read_text()}
         return self.commit(f"operators/{name}", files)
 
+    def add_cheap_operator(self) -> str:
+        """Commit an operator with one form and one small size: its peers are measured soon."""
+        folder = CATALOG / "operators" / "gelu_bias"
+        spec = (folder / "operator.yaml").read_text(encoding="utf-8")
+        start, _ = spec.split("equivalents:")
+        spec = (
+            f"{start}workloads:\n"
+            "  - {name: r128-c512, sizes: {rows: 128, cols: 512}, dtypes: {T: float32}}\n"
+        )
+        files = {"operator.yaml": spec, "reference.py": (folder / "reference.py").read_text()}
+        return self.commit("operators/gelu_bias", files)
+
     def commit(self, folder: str, files: dict[str, str]) -> str:
         """Put these files in the place of a folder, as a commit on the branch ``main``."""
         head = self.git.fetch("main")

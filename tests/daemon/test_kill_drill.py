@@ -110,8 +110,7 @@ def check_nothing_is_lost_or_doubled(drill: Drill) -> None:
     assert sorted(trial.number for trial in trials) == list(range(1, len(trials) + 1))
     for before, after in zip(drill.seen, [*drill.seen[1:], set(keys)], strict=True):
         assert before <= after
-    goals = drill.goals()
-    assert [(g.operator, g.hardware, g.verdict) for g in goals] == [("gelu_bias", HERE, "better")]
+    assert [(g.operator, g.hardware) for g in drill.goals()] == [("gelu_bias", HERE)]
 
 
 def check_one_pull_request(drill: Drill) -> None:
@@ -139,19 +138,24 @@ def test_killed_between_its_own_steps(tmp_path: Path) -> None:
     run_drill(drill, longest_s=3.0)
 
     check_nothing_is_lost_or_doubled(drill)
+    assert [goal.verdict for goal in drill.goals()] == ["better"]
     check_one_pull_request(drill)
     check_no_orphans(drill)
 
 
 def test_killed_while_it_searches(tmp_path: Path) -> None:
     """Real searches, so that the kills fall on builds, trials and the proof."""
-    origin = Origin(tmp_path, budget_s=45.0)
-    origin.add_operator()
+    origin = Origin(tmp_path, budget_s=25.0)
+    origin.add_cheap_operator()
     drill = Drill(origin, REAL, seed=2)
 
-    run_drill(drill, longest_s=30.0)
+    run_drill(drill, longest_s=40.0)
 
     check_nothing_is_lost_or_doubled(drill)
     assert drill.trials()
-    check_one_pull_request(drill)
+    (goal,) = drill.goals()
+    if goal.verdict == "better":
+        check_one_pull_request(drill)
+    else:  # a busy machine proves nothing, and then there must be nothing
+        assert origin.branches() == {"main"}
     check_no_orphans(drill)
