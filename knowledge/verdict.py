@@ -30,6 +30,8 @@ def _find_bar(evidence: Evidence) -> Verdict | None:
         return NotBetter(reason="every public workload is served by a peer")
     if evidence.faults:
         return Unclear(reason=f"the measurement can't be trusted: {evidence.faults[0]}")
+    if not evidence.null.pair_ratios:
+        return Unclear(reason="no A/A run stands beside the measurement")
     null = evidence.null.ratio
     if not null.low <= 1 <= null.high:
         return Unclear(

@@ -19,6 +19,7 @@ from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.confirm import Confirmation
+from optimizer.evaluate.findings import Claim
 from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.process import Process
 from optimizer.evaluate.sandbox import ChildError
@@ -127,16 +128,8 @@ class Evaluator:
         until = time.monotonic() + deadline_s
         self._kill()  # nothing else of ours runs beside a confirming run
         peers = self._bench.peer_table(self._public_cases())
-        run = Confirmation(
-            bench=self._bench,
-            candidate=candidate,
-            handed_back=handed_back,
-            alpha=alpha,
-            minimum_gain=self._minimum_gain,
-            table=peers,
-            until=until,
-        )
-        return run.run()
+        claim = Claim(candidate, handed_back, alpha, self._minimum_gain, seed=fresh_seed())
+        return Confirmation(self._bench, claim, peers, until).run()
 
     def _public_cases(self) -> list[CheckedCase]:
         """Return the public workloads' cases; none where nothing can be timed."""

@@ -1,12 +1,15 @@
 """Tensors in files of shared memory: how inputs and outputs pass between the judge's processes."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from knowledge.roofline import BYTES
 from optimizer.evaluate.protocol import Form, Stored, TensorFile
 from optimizer.evaluate.scratch import make_scratch, remove_stale
 
@@ -72,6 +75,38 @@ def take_file(file: TensorFile) -> Tensor:
     tensor = map_file(file).clone()
     Path(file.path).unlink(missing_ok=True)
     return tensor
+
+
+def scrub(outputs: Sequence[Stored], byte: int) -> None:
+    """Fill the files of outputs, whatever somebody made of them, so that nothing old is in them."""
+    chunk = bytes([byte]) * (1 << 20)
+    for file in (member for stored in outputs for member in members_of(stored)):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(file.path, flags, 0o600), "wb") as stream:
+            left = nbytes_of(file)
+            while left:
+                left -= stream.write(chunk[:left])
+
+
+def read_output(file: TensorFile) -> Tensor | None:
+    """Return what somebody left in a file, in own memory; None where the file is damaged.
+
+    It is read and not mapped: to touch a mapped file that is cut short meanwhile kills the reader.
+    """
+    held = np.empty(nbytes_of(file), dtype=np.uint8)
+    try:
+        with os.fdopen(os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
+            if stream.readinto(held.data) != held.nbytes:
+                return None
+    except OSError:
+        return None
+    dtype: torch.dtype = getattr(torch, file.dtype)
+    return torch.from_numpy(held).view(dtype).view(file.shape)
+
+
+def nbytes_of(form: Form) -> int:
+    """Return the bytes of a tensor's elements."""
+    return torch.Size(form.shape).numel() * BYTES[form.dtype]
 
 
 def members_of(stored: Stored) -> tuple[TensorFile, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from knowledge.outcome import Failed, Incorrect, TimedOut
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
+from optimizer.evaluate.memory import scrub
 from optimizer.evaluate.outputs import Forms, judge_outputs
 from optimizer.evaluate.peer_table import AbsentPeer, PeerProcess, reason_of
 from optimizer.evaluate.process import Process, Turn, attempt, take_turn
@@ -59,7 +60,17 @@ class PairRun:
         Raises:
             RunnerError: A process can't be started.
         """
-        subjects = self._prepare()
+        # A child dies with the thread that started it, so the threads live as long as the pair.
+        pool = ThreadPoolExecutor(2)
+        try:
+            return self._run(pool, budget_s=budget_s)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(
+        self, pool: ThreadPoolExecutor, *, budget_s: float
+    ) -> dict[str, dict[str, list[Reading]]] | Failure:
+        subjects = self._prepare(pool)
         if not isinstance(subjects, dict):
             return subjects
         found = {}
@@ -84,28 +95,25 @@ class PairRun:
                 return failure
         return rounds.finish()
 
-    def _prepare(self) -> dict[str, Subjects] | Failed | TimedOut:
+    def _prepare(self, pool: ThreadPoolExecutor) -> dict[str, Subjects] | Failed | TimedOut:
         """Return who is measured on each workload, compiled and warmed up on all of them."""
         found: dict[str, Subjects] = {}
         for case in self.plan.cases:
             found[case.workload.name] = {}
             if case.workload.name not in self.plan.handed_back:
-                ready = self._prepare_candidate(case.case)
-                if not isinstance(ready, p.Prepared):
-                    return ready
+                prepared = self._prepare_candidate(case.case)
+                if not isinstance(prepared, p.Prepared):
+                    return prepared
                 mine = (self.trial.process, p.CANDIDATE)
                 found[case.workload.name][p.CANDIDATE] = mine
         twins = {workload: [peer] for workload, peer in self.plan.twins.items()}
-        pool = ThreadPoolExecutor(2)
-        try:
-            # Both sides compile at once: nothing is timed meanwhile.
-            jobs = pool.map(self._prepare_side, (self.peers, self.twin), (self.plan.peers, twins))
-            for side, ready_peers in zip((self.peers, self.twin), list(jobs), strict=True):
-                for workload, peer in ready_peers:
-                    label = peer if side is self.peers else TWIN
-                    found[workload][label] = (side.open(), peer)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        sides = (self.peers, self.twin)
+        # Both sides compile at once: nothing is timed meanwhile.
+        ready = pool.map(self._prepare_side, sides, (self.plan.peers, twins))
+        for side, peers in zip(sides, list(ready), strict=True):
+            for workload, peer in peers:
+                label = peer if side is self.peers else TWIN
+                found[workload][label] = (side.open(), peer)
         return found
 
     def _prepare_candidate(self, case: p.Case) -> p.Prepared | Failed | TimedOut:
@@ -173,6 +181,8 @@ class _Rounds:
     def _take(self, *, checked: bool) -> Failed | TimedOut | None:
         number = self.taken % len(self._case.case.sets)
         outputs = self._case.outputs[number] if checked else None
+        if outputs is not None:
+            scrub(outputs, self._pair.rng.randrange(256))
         for label in self._pair.rng.sample(list(self._subjects), len(self._subjects)):
             if label == p.CANDIDATE:
                 turn = attempt("run", lambda: self._turn(p.CANDIDATE, number, outputs))
@@ -196,6 +206,7 @@ class _Rounds:
     def _turn(self, label: str, number: int, outputs: tuple[p.Stored, ...] | None) -> Turn:
         process, subject = self._subjects[label]
         deadline_s = self._pair.trial.run_s if label == p.CANDIDATE else _TURN_S
+        process.take(self._case.case)
         bound = (self._case.case, number, subject)
         turn = take_turn(process, bound, outputs=outputs, deadline_s=deadline_s)
         self._readings[label].append(turn.reading)

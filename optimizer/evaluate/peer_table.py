@@ -12,6 +12,7 @@ from operator_registry.record import Record
 from operator_registry.registry import Operator
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
+from optimizer.evaluate.memory import scrub
 from optimizer.evaluate.outputs import Forms, judge_outputs
 from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.sandbox import ChildError, ChildRaisedError
@@ -165,6 +166,7 @@ def _find_disagreement(
         message = p.Run(
             case=case.case.key, set=number, subject=peer, outputs=case.outputs[number], poison=0
         )
+        scrub(case.outputs[number], 0xFF)
         ran = process.tell(message, p.Ran, deadline_s=COMPILE_S)
         if ran.changed:
             return "writes into its inputs"

@@ -107,6 +107,18 @@ class Peers:
             raise PeerAbsentError(msg)
 
 
+def _refuse_waiting(call: Call) -> None:
+    """A call that waits for the device can't be captured, and a failed capture leaves a mess."""
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        call()
+    except RuntimeError as error:
+        msg = f"can't be captured in a CUDA graph: {str(error).splitlines()[0]}"
+        raise PeerAbsentError(msg) from error
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
 def _data_decide_sizes(spec: OperatorSpec) -> bool:
     axes = (axis for tensor in spec.inputs.values() for axis in tensor.shape)
     return any(isinstance(spec.axes[axis], SumAxis) for axis in axes)
@@ -129,6 +141,7 @@ def _capture(function: Form, inputs: Sequence[Value], attributes: Mapping[str, S
 
     The buffers hold these inputs: bringing fresh values there is not part of a replay.
     """
+    _refuse_waiting(_call(function, inputs, attributes))
     buffers = [x.clone() if isinstance(x, Tensor) else [m.clone() for m in x] for x in inputs]
     call = _call(function, buffers, attributes)
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call] # torch's

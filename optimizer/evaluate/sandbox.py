@@ -116,9 +116,7 @@ def call(function: str, request: str, *, limits: Limits | None = None) -> str:
 def start(function: str, *, limits: Limits | None = None) -> "Child":
     """Return a child that answers any number of messages with ``function(message)``.
 
-    Args:
-        function: As in `call`; where it names a class, one instance of it answers all messages.
-        limits: What the process may use.
+    Where `function` names a class, one instance of it answers all messages.
     """
     return Child(function, limits or Limits())
 
@@ -129,8 +127,7 @@ class Child:
     def __init__(self, function: str, limits: Limits) -> None:
         self._mark = uuid.uuid4().hex
         self._gone = False
-        self._received = bytearray()
-        self._tail = bytearray()
+        self._received, self._tail = bytearray(), bytearray()
         self._scratch = make_scratch()
         ours, theirs = socket.socketpair()
         with theirs:
@@ -144,8 +141,8 @@ class Child:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
+        ours.settimeout(0.0)
         self._socket = ours
-        self._socket.settimeout(0.0)
         assert self._process.stdout is not None  # noqa: S101 - asked for above
         self._output: IO[bytes] = self._process.stdout
         os.set_blocking(self._output.fileno(), False)
@@ -279,7 +276,7 @@ def _environment(limits: Limits, scratch: Path, mark: str) -> dict[str, str]:
     own = {
         "HOME": str(scratch),
         "TMPDIR": str(scratch),
-        "PYTHONPATH": str(_ROOT),
+        "PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)]),
         "PYTHONDONTWRITEBYTECODE": "1",
         _MARK: mark,
     }

@@ -173,9 +173,7 @@ def describe_null(
     return NullRun(pair_ratios=ratios, ratio=ratio_interval(ratios, alpha=alpha))
 
 
-def versus(
-    pairs: Sequence[Pair], workloads: Sequence[WorkloadEvidence], peer: str, figure: Figure
-) -> float:
+def versus(workloads: Sequence[WorkloadEvidence], peer: str, figure: Figure) -> float:
     """Return the weighted geometric mean of a peer's time over that of what serves."""
     rows = {w.workload: {row.name: row for row in w.peers} for w in workloads}
     by_workload: dict[str, tuple[float, ...]] = {}

@@ -34,16 +34,17 @@ class Clock(Protocol):
         """Flush the caches and come to rest."""
         ...
 
-    def calibrate(self, call: Call) -> None:
-        """Learn what the next samples of this call need; it has been warmed up."""
+    def calibrate(self, call: Call) -> int:
+        """Return the priming that samples of this call need; it has been warmed up."""
         ...
 
-    def fire(self, call: Call, warm_up: Call) -> tuple[Sample, tuple[Value, ...]]:
+    def fire(self, call: Call, warm_up: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
         """Take a sample, and return it with the call's outputs.
 
         Args:
             call: What is timed.
             warm_up: The same on other inputs.
+            priming: What `calibrate` returned for the call.
         """
         ...
 
@@ -62,10 +63,11 @@ class HostClock:
         """
         self._flush += 1
 
-    def calibrate(self, call: Call) -> None:
-        """See `Clock.calibrate`."""
+    def calibrate(self, call: Call) -> int:
+        """See `Clock.calibrate`; nothing to hide here."""
+        return 0
 
-    def fire(self, call: Call, warm_up: Call) -> tuple[Sample, tuple[Value, ...]]:
+    def fire(self, call: Call, warm_up: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
         """See `Clock.fire`.
 
         The flush leaves the code cold too, which costs a small operator more than its work does.
@@ -89,21 +91,20 @@ class CudaClock:
         self._start = _event()
         self._end = _event()
         self._flush_ms = median(self._time_flush() for _ in range(5))
-        self._flushes = 1
 
     def arm(self) -> None:
         """See `Clock.arm`."""
         torch.cuda.synchronize()
 
-    def calibrate(self, call: Call) -> None:
+    def calibrate(self, call: Call) -> int:
         """See `Clock.calibrate`: as many flushes as hide the time that the host needs."""
         host_ms = median(_host_ms(call) for _ in range(3))
-        self._flushes = flushes_to_hide(host_ms, self._flush_ms)
+        return flushes_to_hide(host_ms, self._flush_ms)
 
-    def fire(self, call: Call, warm_up: Call) -> tuple[Sample, tuple[Value, ...]]:
+    def fire(self, call: Call, warm_up: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
         """See `Clock.fire`."""
         before = resource.getrusage(resource.RUSAGE_SELF)
-        for _ in range(self._flushes):
+        for _ in range(max(1, priming)):
             self._flush.zero_()
         self._start.record()
         call()

@@ -12,6 +12,7 @@ from optimizer.candidate import Candidate
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
+from optimizer.evaluate.memory import scrub
 from optimizer.evaluate.outputs import Forms, judge_outputs
 from optimizer.evaluate.process import Process, attempt
 
@@ -99,6 +100,7 @@ class Trial:
         )
 
         def run() -> p.Ran:
+            scrub(case.outputs[number], poison)
             self.process.take(case.case)
             return self.process.tell(message, p.Ran, deadline_s=self.run_s)
 

@@ -48,6 +48,7 @@ class Worker:
     _clock: Clock | None = None
     _held: HeldInputs = field(default_factory=lambda: HeldInputs("cpu"))
     _calls: dict[Bound, Call] = field(default_factory=dict)
+    _priming: dict[Bound, int] = field(default_factory=dict)
     _executor: Executor | None = None
     _peers: Peers | None = None
     _poison: int | None = None
@@ -95,6 +96,7 @@ class Worker:
 
     def _load_candidate(self, load: p.LoadCandidate) -> Record:
         self._calls.clear()
+        self._priming.clear()
         self._executor = Executor(
             load.spec,
             load.plan,
@@ -114,10 +116,11 @@ class Worker:
     def _prepare(self, message: p.Prepare) -> Record:
         try:
             for number in range(self._sets(message.case)):
-                call = self._bind((message.case, number, message.subject))
+                bound = (message.case, number, message.subject)
+                call = self._bind(bound)
                 call()
                 if self._clock is not None:
-                    self._clock.calibrate(call)
+                    self._priming[bound] = self._clock.calibrate(call)
             self._synchronize()
         except PeerAbsentError as error:
             return p.Prepared(absent=str(error))
@@ -177,7 +180,8 @@ class Worker:
         case, number, subject = _given(self._armed, "a sample to take")
         other = self._bind((case, (number + 1) % self._sets(case), subject))
         clock = _given(self._clock, "a clock")
-        return clock.fire(self._bind((case, number, subject)), other)
+        bound = (case, number, subject)
+        return clock.fire(self._bind(bound), other, priming=self._priming.get(bound, 1))
 
     def _sets(self, case: str) -> int:
         return len(self._held.cases[case].sets)

@@ -73,6 +73,14 @@ def test_a_baseline_that_differs_from_itself_makes_all_unclear(null: Interval) -
     assert isinstance(judge(make(interval(1.5, 2.0), null=null)), Unclear)
 
 
+def test_without_an_a_a_run_nothing_is_proven() -> None:
+    alone = make(interval(1.5, 2.0)).model_copy(
+        update={"null": NullRun(pair_ratios=(), ratio=interval(0.0, 2.0))}
+    )
+
+    assert isinstance(judge(alone), Unclear)
+
+
 def test_a_faulty_measurement_is_unclear() -> None:
     faulty = make(interval(1.5, 2.0)).model_copy(update={"faults": ("page faults on one side",)})
 

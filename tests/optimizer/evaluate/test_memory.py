@@ -11,8 +11,10 @@ from optimizer.evaluate import scratch
 from optimizer.evaluate.memory import (
     bytes_of,
     map_file,
+    read_output,
     read_value,
     reserve,
+    scrub,
     take_file,
     write_file,
     write_value,
@@ -84,6 +86,44 @@ def test_bytes_of_a_tensor_are_its_memory() -> None:
 
     assert tensor.isnan().all()
     assert bytes_of(torch.tensor(1.0)).numel() == 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool", "int64"])
+def test_an_output_is_read_as_it_was_written(dtype: str, tmp_path: Path) -> None:
+    (file,) = reserve(tmp_path, "o", [Form.model_validate({"shape": (2, 3), "dtype": dtype})])
+    map_file(file).fill_(1)
+
+    read = read_output(file)
+
+    assert read is not None
+    assert torch.equal(read, map_file(file))
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone", "link"])
+def test_a_damaged_output_is_noticed_and_mended(damage: str, tmp_path: Path) -> None:
+    (file,) = reserve(tmp_path, "o", [Form(shape=(64,), dtype="float32")])
+    path, other = Path(file.path), tmp_path / "other"
+    other.write_bytes(b"secret" * 100)
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(b"x")
+    if damage == "link":
+        path.symlink_to(other)
+
+    assert read_output(file) is None
+    if damage != "link":
+        scrub((file,), 0)
+        assert read_output(file) is not None
+    assert other.read_bytes() == b"secret" * 100
+
+
+def test_scrubbed_files_hold_nothing_old(tmp_path: Path) -> None:
+    files = reserve(tmp_path, "o", [Form(shape=(3,), dtype="float32")] * 2)
+    map_file(files[1]).fill_(1)
+
+    scrub((files,), 0xFF)
+
+    assert all(map_file(file).isnan().all() for file in files)
 
 
 def test_the_folder_of_a_killed_process_is_swept_up() -> None:

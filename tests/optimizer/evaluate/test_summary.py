@@ -129,7 +129,7 @@ def test_eager_counts_even_if_it_sat_out() -> None:
     pairs = [pair(candidate=1, reference=4, fused=2), pair(candidate=1, fused=2)]
     row = describe(*pairs)
 
-    assert versus(pairs, [row], EAGER, "device_ms") == pytest.approx(4.0)
+    assert versus([row], EAGER, "device_ms") == pytest.approx(4.0)
 
 
 def test_slow_peers_sit_out() -> None:

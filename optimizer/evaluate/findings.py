@@ -1,0 +1,132 @@
+"""What a confirming run has found so far, and the evidence that it makes."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from knowledge.evidence import Evidence, Figure, Interval, KernelResources, WorkloadEvidence
+from knowledge.roofline import impossible_below_ms, memory_bound_ms
+from optimizer.binding import launched
+from optimizer.candidate import Candidate
+from optimizer.evaluate import summary
+from optimizer.evaluate.building import Built
+from optimizer.evaluate.cases import CheckedCase
+from optimizer.evaluate.checking import Agreement
+from optimizer.evaluate.peer_table import AbsentPeer, tell_absent
+from optimizer.evaluate.peers import EAGER
+from optimizer.evaluate.screen import is_library_only
+from optimizer.evaluate.workbench import JUDGE_VERSION, Workbench
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a confirming run tests, fixed before it begins."""
+
+    candidate: Candidate
+    handed_back: Mapping[str, str]
+    """The frozen dispatch table: workload -> the peer that serves it."""
+    alpha: float
+    minimum_gain: float
+    seed: int
+    """The master seed of sizes and values."""
+
+
+@dataclass
+class Findings:
+    """The readings of a run, and what else its evidence tells."""
+
+    bench: Workbench
+    claim: Claim
+    figure: Figure
+    twins: Mapping[str, str]
+    """By workload, the peer that the A/A run measures against itself."""
+    public: Sequence[CheckedCase]
+    pairs: list[summary.Pair] = field(default_factory=list)
+    errors: dict[str, Agreement] = field(default_factory=dict)
+    """By public workload."""
+    absent: list[AbsentPeer] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def ratio(self) -> Interval:
+        """Return the interval of the weighted geometric mean over the workloads."""
+        return summary.describe_ratio(self._workloads(), alpha=self.claim.alpha)
+
+    def evidence(self, built: Built, *, checked_sizes: int) -> Evidence:
+        """Return the evidence."""
+        bench, claim, rows = self.bench, self.claim, self._workloads()
+        weights = {row.workload: row.weight for row in rows}
+        return Evidence(
+            candidate=claim.candidate.id,
+            operator=bench.operator.name,
+            operator_digest=bench.operator.digest,
+            hardware=bench.hardware.name,
+            environment=bench.environment,
+            judge_version=JUDGE_VERSION,
+            figure=self.figure,
+            minimum_gain=claim.minimum_gain,
+            alpha=claim.alpha,
+            workloads=tuple(rows),
+            ratio=summary.describe_ratio(rows, alpha=claim.alpha),
+            versus_eager=summary.versus(rows, EAGER, self.figure),
+            null=summary.describe_null(
+                self.pairs, self.twins, weights, figure=self.figure, alpha=claim.alpha
+            ),
+            source_sha256=hashlib.sha256(claim.candidate.code.encode()).hexdigest(),
+            resources=tuple(_resources(built)),
+            launched=launched(claim.candidate.plan),
+            library_only=is_library_only(claim.candidate),
+            checked_sizes=checked_sizes,
+            seed=claim.seed,
+            faults=tuple(self._faults(rows)),
+            not_tested=(*tell_absent(list(dict.fromkeys(self.absent))), *self.notes),
+            measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def _workloads(self) -> list[WorkloadEvidence]:
+        served = sum(case.workload.name not in self.claim.handed_back for case in self.public)
+        return [
+            summary.describe_workload(
+                self.pairs,
+                self._describe(case),
+                served_by=self.claim.candidate.id,
+                figure=self.figure,
+                workloads=served,
+            )
+            for case in self.public
+        ]
+
+    def _describe(self, case: CheckedCase) -> summary.Measured:
+        workload, spec = case.workload, self.bench.operator.spec
+        sizes = case.sizes[0] | case.output_sizes[0]
+        hardware = self.bench.hardware
+        agreement = self.errors[workload.name]
+        return summary.Measured(
+            workload=workload.name,
+            sizes=workload.sizes,
+            dtypes=dict(workload.dtypes),
+            weight=workload.weight,
+            roofline_ms=memory_bound_ms(spec, sizes, hardware, dtypes=workload.dtypes),
+            impossible_below_ms=impossible_below_ms(spec, sizes, hardware, dtypes=workload.dtypes),
+            handed_to=self.claim.handed_back.get(workload.name),
+            error=agreement.error,
+            reference_error=agreement.reference_error,
+        )
+
+    def _faults(self, rows: Sequence[WorkloadEvidence]) -> Iterator[str]:
+        host_clock = self.bench.place.device == "cpu"
+        for case, row in zip(self.public, rows, strict=True):
+            yield from summary.find_faults(
+                self.pairs, self._describe(case), row.best_peer, host_clock=host_clock
+            )
+
+
+def _resources(built: Built) -> Iterator[KernelResources]:
+    for compiled in built.artefact.compiled:
+        yield KernelResources(
+            kernel=compiled.kernel,
+            artefact_sha256=compiled.sha256,
+            registers=compiled.registers,
+            spill_bytes=compiled.spill_bytes,
+            shared_bytes=compiled.shared_bytes,
+        )
