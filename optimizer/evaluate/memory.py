@@ -101,6 +101,8 @@ def read_output(file: TensorFile) -> Tensor | None:
     except OSError:
         return None
     dtype: torch.dtype = getattr(torch, file.dtype)
+    if not held.nbytes:  # an empty array has no stride by which torch could view it
+        return torch.empty(file.shape, dtype=dtype)
     return torch.from_numpy(held).view(dtype).view(file.shape)
 
 
