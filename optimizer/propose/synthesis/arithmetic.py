@@ -98,7 +98,7 @@ def gelu(x: Value, *, tanh: bool) -> Value:
     return apply("div", x, apply("add", falling, like(x, 1)))
 
 
-def power(x: Value, exponent: Scalar) -> Value | None:
+def power(x: Value, exponent: Scalar) -> Value | None:  # noqa: PLR0911 - one return a case
     """Return ``x ** exponent`` by cheaper operations, None where there are none."""
     if exponent == 0:
         return like(x, 1)

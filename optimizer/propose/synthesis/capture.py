@@ -6,26 +6,24 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch._decomp import core_aten_decompositions
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.func import functionalize
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from operator_registry.inputs import Size, Value, load_reference, make_inputs, resolve_sizes
 from operator_registry.registry import Operator
-from operator_registry.spec import Scalar, Workload
+from operator_registry.spec import Workload
 from optimizer.errors import CaptureError
 from optimizer.propose.synthesis.graph import (
-    Argument,
     CaptureReply,
     CaptureRequest,
     Graph,
     GraphInput,
     GraphOutput,
-    Kind,
-    Node,
     Ref,
 )
 from optimizer.propose.synthesis.members import collapse, member_name
 from optimizer.propose.synthesis.probes import make_probes, narrowest
+from optimizer.propose.synthesis.recorder import Recorder, kind_of
 from optimizer.propose.synthesis.unify import Trace, unify
 
 _KEPT_WHOLE = (
@@ -73,23 +71,21 @@ def _check_outputs(operator: Operator, graph: Graph) -> None:
             raise CaptureError(msg)
 
 
-def _trace(
-    operator: Operator, form: str, function: Callable[..., Any], probe: Workload
-) -> Trace:
+def _trace(operator: Operator, form: str, function: Callable[..., Any], probe: Workload) -> Trace:
     inputs, sizes = _draw(operator, probe)
     attributes = {
         name: probe.attributes.get(name, a.value) for name, a in operator.spec.attributes.items()
     }
     names, flat = _flattened(operator, inputs)
     module = _traced(form, lambda *tensors: function(*_nested(inputs, tensors), **attributes), flat)
-    recorder = _Recorder(module, names)
+    recorder = Recorder(module, names)
     recorder.run(*flat)
     graph = Graph(
         operator=operator.name,
         form=form,
         inputs={
             name: GraphInput(
-                **_kind(tensor).model_dump(),
+                **kind_of(tensor).model_dump(),
                 list_over=operator.spec.inputs[name.partition("@")[0]].list_over,
             )
             for name, tensor in zip(names, flat, strict=True)
@@ -98,7 +94,9 @@ def _trace(
         outputs={},
     )
     single, listed = _outputs(operator, form, recorder.result)
-    sizes = _with_output_sizes(operator, graph, sizes, {n: o.ref for n, o in single.items()}, listed)
+    sizes = _with_output_sizes(
+        operator, graph, sizes, {n: o.ref for n, o in single.items()}, listed
+    )
     members = [{a: s[m] for a, s in sizes.items() if isinstance(s, tuple)} for m in _count(sizes)]
     collapsed = collapse(graph.model_copy(update={"outputs": single}), listed, members)
     first = {axis: s if isinstance(s, int) else s[0] for axis, s in sizes.items()}
@@ -123,22 +121,28 @@ def _with_output_sizes(
     return known
 
 
-def _traced(
-    form: str, function: Callable[..., Any], flat: Sequence[Tensor]
-) -> fx.GraphModule:
+def _traced(form: str, function: Callable[..., Any], flat: Sequence[Tensor]) -> fx.GraphModule:
     table = dict(core_aten_decompositions())
     for packet in _KEPT_WHOLE:
-        for overload in packet.overloads():
+        for overload in packet.overloads():  # type: ignore[no-untyped-call]
             table.pop(getattr(packet, overload), None)
     pure = functionalize(function, remove="mutations")
     try:
         with torch.no_grad():
-            # A star signature of its own: make_fx looks at the parameters of what it is given.
-            return make_fx(lambda *tensors: pure(*tensors), table, tracing_mode="real")(*flat)
+            return make_fx(_taking_any(pure), table, tracing_mode="real")(*flat)
     except Exception as error:  # whatever foreign code raises is the reason that we report
         what = str(error).strip().splitlines()
         msg = f"{form} can't be captured: {type(error).__name__}: {what[0] if what else ''}"
         raise CaptureError(msg) from error
+
+
+def _taking_any(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with a star signature: make_fx counts the parameters of what it gets."""
+
+    def call(*tensors: Tensor) -> Any:  # noqa: ANN401 - whatever the form returns
+        return function(*tensors)
+
+    return call
 
 
 def _draw(operator: Operator, probe: Workload) -> tuple[tuple[Value, ...], Mapping[str, Size]]:
@@ -148,7 +152,10 @@ def _draw(operator: Operator, probe: Workload) -> tuple[tuple[Value, ...], Mappi
         sizes = resolve_sizes(operator.spec, inputs, probe.attributes)
         decided = [s for axis, s in sizes.items() if axis not in probe.sizes]
         each = [n for s in decided for n in (s if isinstance(s, tuple) else (s,))]
-        if len({*each, *probe.sizes.values(), 0, 1}) == len(each) + len({*probe.sizes.values()}) + 2:
+        if (
+            len({*each, *probe.sizes.values(), 0, 1})
+            == len(each) + len({*probe.sizes.values()}) + 2
+        ):
             return inputs, sizes
     return inputs, sizes
 
@@ -180,7 +187,9 @@ def _nested(inputs: Sequence[Value], tensors: Sequence[Tensor]) -> list[Value]:
 
 
 def _outputs(
-    operator: Operator, form: str, result: Any  # noqa: ANN401 - whatever the form returns
+    operator: Operator,
+    form: str,
+    result: Any,  # noqa: ANN401 - whatever the form returns
 ) -> tuple[dict[str, GraphOutput], dict[str, list[Ref]]]:
     """Return single outputs and, for lists, the value of each member."""
     several = result if isinstance(result, tuple | list) else (result,)
@@ -201,78 +210,6 @@ def _outputs(
             msg = f"{form} returns {value!r} for {name}, which no operation computed"
             raise CaptureError(msg)
     return single, listed
-
-
-class _Recorder(fx.Interpreter):
-    """Runs a traced module and notes each operation with the shapes and dtypes that it gives."""
-
-    def __init__(self, module: fx.GraphModule, inputs: Sequence[str]) -> None:
-        super().__init__(module)
-        self.nodes: list[Node] = []
-        self.result: Any = None
-        self._refs: dict[str, Ref] = {}
-        self._inputs = iter(inputs)
-
-    def run_node(self, n: fx.Node) -> Any:  # noqa: ANN401 - the base class's
-        """Run one operation and note it."""
-        value = super().run_node(n)
-        if n.op == "placeholder":
-            self._refs[n.name] = Ref(node=next(self._inputs))
-        elif n.op == "call_function":
-            self._note(n, value)
-        elif n.op == "output":
-            self.result = fx.map_arg(n.args[0], lambda node: self._refs[node.name])
-        else:
-            self._refs[n.name] = Ref(node=self._constant(n, value))
-        return value
-
-    def _note(self, n: fx.Node, value: Any) -> None:  # noqa: ANN401
-        name = str(n.target)
-        if "getitem" in name:
-            parent = self._refs[n.args[0].name]  # type: ignore[union-attr]
-            self._refs[n.name] = Ref(node=parent.node, result=int(n.args[1]))  # type: ignore[arg-type]
-            return
-        results = value if isinstance(value, tuple | list) else (value,)
-        self._refs[n.name] = Ref(node=n.name)
-        self.nodes.append(
-            Node(
-                name=n.name,
-                op=name,
-                args=tuple(self._argument(a) for a in n.args),
-                kwargs={k: self._argument(a) for k, a in n.kwargs.items() if k not in _IGNORED},
-                results=tuple(_kind(r) for r in results if isinstance(r, Tensor)),
-            )
-        )
-
-    def _constant(self, n: fx.Node, value: Any) -> str:  # noqa: ANN401
-        """Note a tensor that the reference makes of numbers, where it is a single number."""
-        if not isinstance(value, Tensor) or value.numel() != 1:
-            msg = f"a tensor that the reference holds itself ({n.name}) can't be captured"
-            raise CaptureError(msg)
-        number: Scalar = value.item()
-        shape = tuple(str(size) for size in value.shape)
-        node = Node(name=n.name, op="aten.full.default", args=(shape, number), results=(_kind(value),))
-        self.nodes.append(node)
-        return n.name
-
-    def _argument(self, argument: Any) -> Argument:  # noqa: ANN401 - fx's arguments
-        if isinstance(argument, fx.Node):
-            return self._refs[argument.name]
-        if isinstance(argument, list | tuple):
-            return tuple(self._argument(part) for part in argument)
-        if argument is None or isinstance(argument, bool | int | float | str):
-            return argument
-        return str(argument).removeprefix("torch.")
-
-
-_IGNORED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blocking"})
-
-
-def _kind(tensor: Tensor) -> Kind:
-    return Kind(
-        shape=tuple(str(size) for size in tensor.shape),
-        dtype=str(tensor.dtype).removeprefix("torch."),
-    )
 
 
 def _with_variables(graph: Graph, names: Mapping[str, str]) -> Graph:

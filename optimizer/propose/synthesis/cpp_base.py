@@ -14,7 +14,6 @@ from optimizer.propose.synthesis.emission import (
     indented,
     split_place,
 )
-from optimizer.propose.synthesis.lower import COL
 from optimizer.propose.synthesis.passes import falling, uses_in
 from optimizer.propose.synthesis.regions import LoopRegion, Store
 from optimizer.propose.synthesis.signature import Signature, elements
@@ -42,6 +41,7 @@ class CppLoop:
     emission: Emission = field(init=False)
 
     def __post_init__(self) -> None:
+        """Prepare the printer and the names."""
         self.printer = CppPrinter(falling=falling(self.region))
         if not self.region.rows and not self.region.reduces:
             self.printer.col = "i"

@@ -45,9 +45,7 @@ def sketch_loop(name: str, region: LoopRegion, signature: Signature, form: CppFo
     if region.reduces:
         loop = CppRows(region, signature, streamed=form.streamed, kept=form.kept)
     else:
-        loop = CppPointwise(
-            region, signature, streamed=form.streamed, interleaved=form.interleaved
-        )
+        loop = CppPointwise(region, signature, streamed=form.streamed, interleaved=form.interleaved)
     body = loop.lines()
     return Sketch(
         code=(

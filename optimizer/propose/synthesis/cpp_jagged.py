@@ -1,19 +1,27 @@
-"""Jagged selects as C++: one pass over the segments finds the runs to keep, then they are copied."""
+"""Jagged selects as C++: one pass over the segments finds the runs to keep, then all are copied."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from operator_registry.spec import OperatorSpec
-from optimizer.plan import Buffer, Launch, ReadSize, Step
+from operator_registry.spec import OperatorSpec, TensorSpec
+from optimizer.plan import Buffer, Launch
 from optimizer.propose.synthesis.cpp_base import GRAINS, RESERVED, operand, stored
 from optimizer.propose.synthesis.cpp_text import CppPrinter, type_of
-from optimizer.propose.synthesis.emission import Depth, Emission, Names, indented
+from optimizer.propose.synthesis.emission import Depth, Emission, Names, Strength, indented
 from optimizer.propose.synthesis.jagged import JaggedRegion, Move
+from optimizer.propose.synthesis.jagged_plan import (
+    described,
+    limits_of,
+    reads_of,
+    sizes_buffer,
+    symbols_in,
+    tensors_read,
+    tensors_written,
+)
 from optimizer.propose.synthesis.passes import uses_in
-from optimizer.propose.synthesis.signature import names_of
 from optimizer.propose.synthesis.sketch import Sketch
-from optimizer.propose.synthesis.value import Constant, Load, Symbol, Value, places, walk
 
+_ZERO = "const int64_t low = 0;"
 LOCALS = frozenset({
     "runs", "event", "kept", "run", "low", "high", "length", "segment", "member", "share", "piece",
     "shares", "first_run", "last_run", "read", "written", "in", "out", "count", "taken", "done",
@@ -32,9 +40,10 @@ class CppJagged:
     printer: CppPrinter = field(init=False)
 
     def __post_init__(self) -> None:
+        """Prepare the printer and the names."""
         self.printer = CppPrinter()
         names = Names({*self.spec.inputs, *self.spec.outputs, *self.spec.axes} | RESERVED | LOCALS)
-        roots = [*self._limits(), *(store.value for store in self.region.stores)]
+        roots = [*limits_of(self.region), *(store.value for store in self.region.stores)]
         self.emission = Emission(self.printer, names, uses_in(roots))
 
     def sketch(self) -> Sketch:
@@ -49,8 +58,10 @@ class CppJagged:
                 "}",
             ),
             steps=(
-                Launch(kernel=self.name, arguments=(*self._tensors(), "run_start", "run_length",
-                                                    "sizes", *numbers)),
+                Launch(
+                    kernel=self.name,
+                    arguments=(*self._tensors(), "run_start", "run_length", "sizes", *numbers),
+                ),
                 *reads_of(self.region),
             ),
             functions=tuple(self.printer.functions),
@@ -63,9 +74,6 @@ class CppJagged:
             },
             note=f"{self.region.kind}, runs found in one pass and copied whole",
         )
-
-    def _limits(self) -> list[Value]:
-        return [value for value in (self.region.low, self.region.high) if value is not None]
 
     def _tensors(self) -> tuple[str, ...]:
         return (*tensors_read(self.region), *tensors_written(self.region))
@@ -91,13 +99,11 @@ class CppJagged:
         """Find the runs of kept elements; one that begins where another ends is joined to it."""
         region = self.region
         inner = [f"const int64_t length = {region.lengths}[segment];"]
-        texts = [self.emission.use(value, at=Depth.ROW) for value in self._limits()]
+        texts = [self.emission.use(value, at=Depth.ROW) for value in limits_of(region)]
         inner += self.emission.take(Depth.ROW)
-        low, high = texts[0].code, texts[1].code if region.high is not None else "length"
-        if _is_zero(region.low):
-            inner.append("const int64_t low = 0;")
-        else:
-            inner.append(f"const int64_t low = {low} > 0 ? {low} : 0;")
+        low = texts.pop(0).within(Strength.SUM) if region.low is not None else "0"
+        high = texts.pop(0).within(Strength.SUM) if region.high is not None else "length"
+        inner.append(f"const int64_t low = {low} > 0 ? {low} : 0;" if region.low else _ZERO)
         inner.append(f"const int64_t high = {high} < length ? {high} : length;")
         for store in region.stores:
             text = self.emission.use(store.value, at=Depth.ROW)
@@ -189,79 +195,15 @@ class CppJagged:
 
 
 def _copies(moves: Iterable[Move], start: str, count: str) -> list[str]:
-    return [
-        line
-        for move in moves
-        for line in (
-            f"std::memcpy(to_{move.output}, from_{move.source} + {start},"
-            f" {count} * sizeof(*to_{move.output}));",
-            f"to_{move.output} += {count};",
-        )
-    ]
-
-
-def described(region: JaggedRegion) -> list[str]:
-    """Return what a jagged select does, in words."""
-    moved = ", ".join(f"{move.output} of {move.source}" for move in region.moves)
-    lines = [f"Keeps one run of each segment of {region.lengths}: {moved}."]
-    if region.inner:
-        lines.append(f"The second level's values stand one after another by {region.inner}.")
+    lines: list[str] = []
+    for move in moves:
+        to, source = f"to_{move.output}", f"from_{move.source}"
+        lines.append(f"std::memcpy({to}, {source} + {start}, {count} * sizeof(*{to}));")
+        lines.append(f"{to} += {count};")
     return lines
 
 
-def reads_of(region: JaggedRegion) -> tuple[Step, ...]:
-    """Return the steps that read the sizes which the kernels found."""
-    steps: dict[str, Step] = {}
-    for move in region.moves:
-        if move.level == 1:
-            steps[move.axis] = ReadSize(buffer="sizes", axis=move.axis)
-        else:
-            count = region.members if move.listed else None
-            steps[move.axis] = ReadSize(buffer="sizes", index="1", axis=move.axis, count=count)
-    return tuple(steps.values())
-
-
-def sizes_buffer(region: JaggedRegion) -> Buffer:
-    """Return the memory for the kept elements of the first level and of each member's second."""
-    return Buffer(shape=(f"1 + {region.members or 1}",), dtype="int64")
-
-
-def tensors_read(region: JaggedRegion) -> tuple[str, ...]:
-    """Return the inputs of a jagged select, each once."""
-    loads = [
-        value.tensor
-        for root in (region.low, region.high, *(store.value for store in region.stores))
-        if root is not None
-        for value in walk(root)
-        if isinstance(value, Load)
-    ]
-    inner = [region.inner] if region.inner else []
-    return tuple(dict.fromkeys([region.lengths, *loads, *inner, *(m.source for m in region.moves)]))
-
-
-def tensors_written(region: JaggedRegion) -> tuple[str, ...]:
-    """Return the outputs of a jagged select."""
-    return (*(store.tensor for store in region.stores), *(m.output for m in region.moves))
-
-
-def symbols_in(region: JaggedRegion) -> set[str]:
-    """Return the axes and attributes that the limits and what is stored depend on."""
-    roots = [region.low, region.high, *(store.value for store in region.stores)]
-    names: set[str] = set()
-    for value in walk(*(root for root in roots if root is not None)):
-        if isinstance(value, Symbol):
-            names |= names_of(value.text)
-        for place in places(value):
-            names |= place.offset.names.union(*(stride.names for _, stride in place.terms))
-    return names
-
-
 def _pointer(spec: OperatorSpec, name: str) -> str:
-    tensor: Mapping[str, object] = spec.inputs | spec.outputs
-    kind = type_of(str(getattr(tensor[name], "dtype", "")))
-    listed = getattr(tensor[name], "list_over", None) is not None
-    return f"{kind}* const*" if listed else f"{kind}* __restrict"
-
-
-def _is_zero(value: Value) -> bool:
-    return isinstance(value, Constant) and value.value == 0
+    tensor: TensorSpec = spec.inputs[name] if name in spec.inputs else spec.outputs[name]
+    kind = type_of(str(tensor.dtype))
+    return f"{kind}* const*" if tensor.list_over else f"{kind}* __restrict"

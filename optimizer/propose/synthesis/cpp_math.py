@@ -21,7 +21,7 @@ static inline int32_t bits_of(float value) {
 """
 _EXP = """\
 // exp(x) = 2^n * exp(r) with n = round(x / log(2)) and |r| <= log(2) / 2, exp(r) by a polynomial.
-// Adding 1.5 * 2^23 rounds to n and leaves it in the low bits, where integer limits keep 2^n finite.
+// Adding 1.5 * 2^23 rounds to n and leaves it in the low bits; limits on those keep 2^n finite.
 static inline float fast_exp(float x) {
   int32_t n = bits_of(x * 1.44269504f + 12582912.0f);
   n = n < 0x4b3fff81 ? 0x4b3fff81 : n;

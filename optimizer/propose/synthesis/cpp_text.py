@@ -108,7 +108,11 @@ class CppPrinter:
         return Text(code.replace("+ -", "- "), Strength.SUM)
 
     def _term(self, atom: Index | Value, stride: Extent, use: Use) -> Text:
-        name = Text(self.col if atom.name == "col" else atom.name) if isinstance(atom, Index) else use(atom)
+        name = (
+            Text(self.col if atom.name == "col" else atom.name)
+            if isinstance(atom, Index)
+            else use(atom)
+        )
         if stride == ONE:
             return name
         size = Text(str(stride), _strength(str(stride)))
@@ -139,7 +143,7 @@ class CppPrinter:
             return self._division(value, texts)
         return self._other(value, texts)
 
-    def _other(self, value: Apply, texts: list[Text]) -> Text:
+    def _other(self, value: Apply, texts: list[Text]) -> Text:  # noqa: PLR0911 - one return a case
         kind = type_of(value.dtype)
         match value.op.partition(":")[0]:
             case "neg":
@@ -149,7 +153,9 @@ class CppPrinter:
             case "bitnot":
                 return Text(f"~{texts[0].within(Strength.ATOM)}", Strength.UNARY)
             case "rsqrt":
-                return _infix("/", Strength.PRODUCT, Text("1.0f"), Text(f"std::sqrt({texts[0].code})"))
+                return _infix(
+                    "/", Strength.PRODUCT, Text("1.0f"), Text(f"std::sqrt({texts[0].code})")
+                )
             case "select":
                 first, *rest = (text.within(Strength.OR) for text in texts)
                 return Text(f"{first} ? {rest[0]} : {rest[1]}", Strength.CHOICE)
@@ -185,7 +191,9 @@ class CppPrinter:
         if math.isinf(number) or math.isnan(number):
             code = "NAN" if math.isnan(number) else f"{'-' * (number < 0)}INFINITY"
         else:
-            code = shortest(float(number)) + "f" if value.dtype == "float32" else repr(float(number))
+            code = (
+                shortest(float(number)) + "f" if value.dtype == "float32" else repr(float(number))
+            )
         return Text(code, Strength.UNARY if code.startswith("-") else Strength.ATOM)
 
 

@@ -14,13 +14,13 @@ from optimizer.propose.synthesis.extent import Extent
 from optimizer.propose.synthesis.graph import Graph
 from optimizer.propose.synthesis.jagged import JaggedRegion, cut_jagged
 from optimizer.propose.synthesis.passes import make_passes, worth_keeping
+from optimizer.propose.synthesis.regions import LoopRegion, Partition, cut_outputs
 from optimizer.propose.synthesis.rename import (
     rename_graph,
     rename_plan,
     rename_spec,
     safe_names,
 )
-from optimizer.propose.synthesis.regions import LoopRegion, Partition, cut_outputs
 from optimizer.propose.synthesis.signature import Signature, signature_of
 from optimizer.propose.synthesis.simplify import simplify
 from optimizer.propose.synthesis.sketch import Sketch
@@ -32,6 +32,7 @@ from optimizer.propose.synthesis.triton_loops import (
     TritonRow,
     TritonTile,
 )
+from optimizer.propose.synthesis.triton_online import TritonOnline, find_pair
 
 LONGEST_IN_REGISTERS = 32768
 """Rows longer than this are read block by block."""
@@ -40,9 +41,7 @@ SHORT_ROW = 1024
 Variant = Callable[[], Sketch]
 
 
-def make_drafts(
-    spec: OperatorSpec, graph: Graph, hardware: HardwareSpec
-) -> tuple[Candidate, ...]:
+def make_drafts(spec: OperatorSpec, graph: Graph, hardware: HardwareSpec) -> tuple[Candidate, ...]:
     """Return the variants of a graph's kernels for a device.
 
     Raises:
@@ -58,7 +57,8 @@ def make_drafts(
         drafting = _Drafting(spec, partition, dtypes, language, hardware.target)
         for draft in drafting.candidates():
             plan = rename_plan(draft.plan, own_names)
-            candidate = draft.model_copy(update={"plan": plan})
+            note = draft.note if graph.form == spec.reference else f"{draft.note} ({graph.form})"
+            candidate = draft.model_copy(update={"plan": plan, "note": note})
             drafts.setdefault(candidate.id, candidate)
     return tuple(drafts.values())
 
@@ -154,6 +154,8 @@ class _Drafting:
             long = TritonLooped(f"{name}_long", *given[1:])
             in_registers = [_either(short, long, width) for short in in_registers]
         yield from in_registers
+        if find_pair(region):
+            yield lambda: TritonOnline(*given).sketch()
         yield looped
 
     def _nominal(self, size: Extent) -> int:

@@ -41,7 +41,9 @@ class Dtypes:
         """
         computed = self.computed(dtype)
         if computed in self.variables:
-            msg = f"no region for {op} on {dtype}, which may be {' or '.join(self.variables[dtype])}"
+            msg = (
+                f"no region for {op} on {dtype}, which may be {' or '.join(self.variables[dtype])}"
+            )
             raise RegionError(msg)
         return computed
 

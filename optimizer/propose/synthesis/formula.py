@@ -40,7 +40,9 @@ LONG = 72
 def formula(region: LoopRegion) -> list[str]:
     """Return the lines of a region's formula."""
     stores = [store.value for store in region.stores]
-    writer = _Writer(Names(set()), uses_in([*stores, *(r.body for r in walk(*stores) if isinstance(r, Reduce))]))
+    writer = _Writer(
+        Names(set()), uses_in([*stores, *(r.body for r in walk(*stores) if isinstance(r, Reduce))])
+    )
     lines = []
     for value in walk(*stores):
         if isinstance(value, Reduce):
@@ -100,7 +102,7 @@ class _Writer:
         self.lines.append(f"{name} = {text.code}")
         return Text(name)
 
-    def _text(self, value: Value) -> Text:
+    def _text(self, value: Value) -> Text:  # noqa: PLR0911 - one return a case
         match value:
             case Constant(value=number, dtype=dtype):
                 code = shortest(float(number)) if is_float(dtype) else str(number)
@@ -145,6 +147,6 @@ class _Writer:
             return Text(f"{one} if {chosen} else {other}", Strength.CHOICE)
         if value.op == "neg":
             return Text(f"-{texts[0].within(Strength.ATOM)}", Strength.UNARY)
-        if value.op in {"cast"} or value.op.startswith("round:"):
+        if value.op == "cast" or value.op.startswith("round:"):
             return texts[0]
         return Text(f"{value.op}({', '.join(text.code for text in texts)})")

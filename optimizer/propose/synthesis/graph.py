@@ -35,7 +35,7 @@ class Expr(Record):
 
 
 Argument = TypeAliasType(
-    "Argument", "Ref | Expr | bool | int | float | str | None | tuple[Argument, ...]"
+    "Argument", "Ref | Expr | bool | int | float | str | tuple[Argument, ...] | None"
 )
 
 

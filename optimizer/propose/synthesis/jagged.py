@@ -8,28 +8,13 @@ first level's elements: the values of kept elements stay.
 from dataclasses import dataclass, replace
 
 from operator_registry.spec import OperatorSpec
-from optimizer.propose.synthesis.affine import Affine, Index, along
-from optimizer.propose.synthesis.arithmetic import apply, number
+from optimizer.propose.synthesis.affine import Index, along
 from optimizer.propose.synthesis.dtypes import Dtypes, RegionError
 from optimizer.propose.synthesis.graph import Graph, Node, Ref
-from optimizer.propose.synthesis.linear import Linear, linear, value_of
-from optimizer.propose.synthesis.lower import Lowering, Place, number_at, scalar, source, special
+from optimizer.propose.synthesis.lower import Lowering, Place, scalar, source, special
 from optimizer.propose.synthesis.regions import Partition, Store, cut_outputs
-from optimizer.propose.synthesis.value import (
-    Apply,
-    Load,
-    Position,
-    Scan,
-    Segment,
-    Value,
-    free_indices,
-    rewrite,
-    walk,
-)
-
-SEGMENT = "segment"
-"""The name of the loop variable over segments."""
-ELEMENT = "element"
+from optimizer.propose.synthesis.runs import Run
+from optimizer.propose.synthesis.value import Apply, Load, Scan, Segment, Value
 
 
 @dataclass(frozen=True)
@@ -53,8 +38,8 @@ class JaggedRegion:
     segments: Index
     lengths: str
     """The input with the segments' lengths."""
-    low: Value
-    """The first kept position of a segment, not yet limited to it."""
+    low: Value | None
+    """The first kept position of a segment, not yet limited to it; None for its start."""
     high: Value | None
     """One past the last kept position; None for the segment's end."""
     moves: tuple[Move, ...]
@@ -96,7 +81,7 @@ def cut_jagged(graph: Graph, spec: OperatorSpec, dtypes: Dtypes) -> Partition | 
     if not masks:
         return None
     lowering = Lowering(graph, dtypes)
-    runs = {name: _Run.read(lowering, mask) for name, mask in masks.items()}
+    runs = {name: Run.read(lowering, mask) for name, mask in masks.items()}
     first = next(iter(runs.values()))
     for name, run in runs.items():
         if run.kept != first.kept:
@@ -152,7 +137,7 @@ def _mask_of(graph: Graph, output: str) -> Ref | None:
     return refs[0] if graph.kind_of(refs[0]).dtype == "bool" else None
 
 
-def _move(lowering: Lowering, spec: OperatorSpec, name: str, run: "_Run") -> Move:
+def _move(lowering: Lowering, spec: OperatorSpec, name: str, run: Run) -> Move:
     node = lowering.graph.node(lowering.graph.outputs[name].ref.node)
     ref = source(node)
     value = lowering.element(ref, (along(run.element),))
@@ -165,145 +150,3 @@ def _move(lowering: Lowering, spec: OperatorSpec, name: str, run: "_Run") -> Mov
     listed = spec.outputs[name].list_over is not None
     axis = spec.outputs[name].shape[0]
     return Move(value.tensor, name, dtype, run.level, listed, axis)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What a mask keeps of each segment."""
-
-    segments: Index
-    lengths: str
-    low: Value
-    high: Value | None
-    element: Index
-    level: int
-    inner: str | None
-
-    @property
-    def kept(self) -> tuple[object, ...]:
-        return (self.segments, self.lengths, self.low, self.high)
-
-    @classmethod
-    def read(cls, lowering: Lowering, mask: Ref) -> "_Run":
-        """Return the run that a mask describes.
-
-        Raises:
-            RegionError: It describes something else.
-        """
-        element = Index(ELEMENT, lowering.shape(mask)[0])
-        value = lowering.element(mask, (along(element),))
-        outermost = _outermost(value, element)
-        if outermost is None:
-            msg = f"no region for the mask {mask.node}: it has no segments that repeat_interleave made"
-            raise RegionError(msg)
-        size = lowering.shape(Ref(node=outermost.lengths))[0]
-        segments = Index(SEGMENT, size)
-        inner = _inner(outermost, element)
-        stored = lowering.graph.kind_of(Ref(node=outermost.lengths)).dtype
-        bounds = _Bounds(outermost, segments, stored)
-        for term in _conjunction(value):
-            bounds.add(term, mask.node)
-        level = 2 if inner else 1
-        low = bounds.low or number(0, "int64")
-        return cls(segments, outermost.lengths, low, bounds.high, element, level, inner)
-
-
-def _outermost(value: Value, element: Index) -> Segment | None:
-    """Return the segment that no other segment of the mask contains."""
-    found = [part for part in walk(value) if isinstance(part, Segment)]
-    return found[-1] if found else None
-
-
-def _inner(outermost: Segment, element: Index) -> str | None:
-    """Return the second level's lengths, None where there is one level."""
-    if outermost.place == along(element):
-        return None
-    inside = number_at(outermost.place)
-    if isinstance(inside, Segment) and inside.place == along(element):
-        return inside.lengths
-    msg = f"no region for segments of more than two levels (by {outermost.lengths})"
-    raise RegionError(msg)
-
-
-def _conjunction(value: Value) -> list[Value]:
-    if isinstance(value, Apply) and value.op in {"and", "bitand"}:
-        return [term for arg in value.args for term in _conjunction(arg)]
-    return [value]
-
-
-@dataclass
-class _Bounds:
-    """The limits that comparisons set to the position within a segment."""
-
-    segment: Segment
-    segments: Index
-    stored: str
-    """The dtype of the lengths."""
-    low: Value | None = None
-    high: Value | None = None
-
-    def add(self, term: Value, mask: str) -> None:
-        """Take in one comparison.
-
-        Raises:
-            RegionError: It is no limit of the position.
-        """
-        if isinstance(term, Apply) and term.op in {"lt", "le", "gt", "ge"}:
-            difference = linear(term.args[0]) - linear(term.args[1])
-            for sign in (1, -1):
-                rest = difference - self._position().scaled(sign)
-                if self._of_segment(rest):
-                    limit = value_of(rest.scaled(-sign))
-                    self._limit(_flipped(term.op) if sign < 0 else term.op, limit)
-                    return
-        msg = f"no region for the mask {mask}: it is no comparison of positions within segments"
-        raise RegionError(msg)
-
-    def _position(self) -> Linear:
-        """Return the position within the segment: the place less where the segment starts."""
-        at = along(self.segment)
-        length = Load(self.segment.lengths, at, self.stored)
-        start = linear(Scan(self.segment.lengths, at)) - linear(length)
-        return linear(number_at(self.segment.place)) - start
-
-    def _of_segment(self, rest: Linear) -> bool:
-        """Return whether a sum depends on the segment only."""
-        own = Position(along(self.segments))
-        moved = [self._moved(value) for value in rest.values]
-        return all(not _elements_in(value) or value == own for value in moved)
-
-    def _moved(self, value: Value) -> Value:
-        """Return a value of the element's segment as one of the loop over segments."""
-
-        def change(part: Value) -> Value:
-            return Position(along(self.segments)) if part == self.segment else part
-
-        def place(affine: Affine) -> Affine:
-            result = Affine((), affine.offset)
-            for atom, stride in affine.terms:
-                own = isinstance(atom, Position) and atom.place == along(self.segments)
-                result += Affine(((self.segments if own else atom, stride),))
-            return result
-
-        return rewrite(value, change, place=place)
-
-    def _limit(self, op: str, limit: Value) -> None:
-        limit = self._moved(limit)
-        if op in {"le", "gt"}:
-            limit = apply("add", limit, number(1, "int64"))
-        if op in {"lt", "le"}:
-            self.high = limit if self.high is None else apply("min", self.high, limit)
-        else:
-            self.low = limit if self.low is None else apply("max", self.low, limit)
-
-
-def _elements_in(value: Value) -> bool:
-    """Return whether a value depends on single elements, not only on their segment."""
-
-    return any(index.name == ELEMENT for index in free_indices(value))
-
-
-def _flipped(op: str) -> str:
-    return {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}[op]
-
-

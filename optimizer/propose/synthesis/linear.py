@@ -36,7 +36,7 @@ class Linear:
         return tuple(value for value, _ in self.terms)
 
 
-def linear(value: Value) -> Linear:
+def linear(value: Value) -> Linear:  # noqa: PLR0911 - one return a case
     """Return a whole number's value as a sum, as far as it is one."""
     match value:
         case Constant(value=constant):

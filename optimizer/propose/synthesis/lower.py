@@ -89,12 +89,13 @@ class Lowering:
             value = SPECIAL[family](self, node, ref.result, place)
         else:
             raise RegionError(self._unknown(node))
-        named = isinstance(value, Apply) and not value.hint
-        return replace(value, hint=node.name) if named else value
+        if isinstance(value, Apply) and not value.hint:
+            return replace(value, hint=node.name)
+        return value
 
     def _unknown(self, node: Node) -> str:
         return f"no region for {node.op} (node {node.name} of {self.graph.form})"
- 
+
     def broadcast(self, ref: Ref, place: Place) -> Value:
         """Return the element of an operand that meets `place` of the result."""
         shape = self.shape(ref)

@@ -32,7 +32,7 @@ def make_proposers(operator: Operator, hardware: HardwareSpec) -> tuple[Proposer
 
 
 def capture_forms(operator: Operator) -> tuple[list[Graph], list[str]]:
-    """Return the graphs of the forms that can be captured, the reference's first, and other reasons.
+    """Return the graphs of the forms that can be captured, and why others can't.
 
     The operator's code runs in a child only.
     """

@@ -75,8 +75,7 @@ class _Folding:
             and self._same(one.args, two.args, member)
             and all(self._same(one.kwargs[k], two.kwargs[k], member) for k in one.kwargs)
             and all(
-                self._same_kind(a, b, member)
-                for a, b in zip(one.results, two.results, strict=True)
+                self._same_kind(a, b, member) for a, b in zip(one.results, two.results, strict=True)
             )
         )
 
@@ -95,8 +94,7 @@ class _Folding:
 
     def _same_size(self, one: Argument, two: Argument, member: int) -> bool:
         return any(
-            one == self.sizes[0][axis] and two == self.sizes[member][axis]
-            for axis in self.sizes[0]
+            one == self.sizes[0][axis] and two == self.sizes[member][axis] for axis in self.sizes[0]
         )
 
 
@@ -110,7 +108,9 @@ def _pruned(graph: Graph) -> Graph:
             wanted |= {ref.node for ref in arguments_of(node)}
     stray = sorted(name for name in wanted if "@" in name and not name.endswith("@0"))
     if stray:
-        msg = f"{graph.form} needs members {', '.join(stray)} for what is no list, or one list's all"
+        msg = (
+            f"{graph.form} needs members {', '.join(stray)} for what is no list, or one list's all"
+        )
         raise CaptureError(msg)
     inputs = {
         name.removesuffix("@0"): kind

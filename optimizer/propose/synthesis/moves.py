@@ -160,7 +160,9 @@ def _embedding(lowering: Lowering, node: Node, _: int, place: Place) -> Value:
 @special("aten.bucketize", "aten.searchsorted")
 def _search(lowering: Lowering, node: Node, _: int, place: Place) -> Value:
     flipped = node.family == "aten.searchsorted"
-    table, values = (source(node, 0), source(node, 1)) if flipped else (source(node, 1), source(node))
+    table, values = (
+        (source(node, 0), source(node, 1)) if flipped else (source(node, 1), source(node))
+    )
     if len(lowering.shape(table)) != 1:
         msg = f"no region for {node.op} in a table of several axes (node {node.name})"
         raise RegionError(msg)

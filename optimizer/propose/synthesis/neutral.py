@@ -40,7 +40,9 @@ def choose_fillers(
             part
             for reduction in reductions
             for part in walk(reduction.body)
-            if isinstance(part, Load) and depth_of(part) == Depth.ELEMENT and is_float(dtypes.computed(part.dtype))
+            if isinstance(part, Load)
+            and depth_of(part) == Depth.ELEMENT
+            and is_float(dtypes.computed(part.dtype))
         },
         key=lambda load: load.tensor,
     )
@@ -78,9 +80,7 @@ def neutral(reduction: Reduce) -> str:
 def _satisfies(reduction: Reduce, fillers: Mapping[Load, float]) -> bool:
     wanted = NEUTRAL[reduction.kind]
     try:
-        return all(
-            _value(reduction.body, fillers, sample) == wanted for sample in _SAMPLES
-        )
+        return all(_value(reduction.body, fillers, sample) == wanted for sample in _SAMPLES)
     except (ArithmeticError, ValueError, KeyError, TypeError):
         return False
 

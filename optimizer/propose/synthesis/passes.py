@@ -104,5 +104,3 @@ def loses_nan(reduction: Reduce, region: LoopRegion) -> bool:
 
 def _in_several(value: Value, computed: Sequence[set[Apply]]) -> bool:
     return sum(value in several for several in computed) > 1
-
-

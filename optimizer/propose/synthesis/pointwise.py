@@ -25,8 +25,11 @@ class Operands(Protocol):
     """The arguments of a node at one place."""
 
     node: Node
-    dtype: str
-    """The dtype in which the node is computed."""
+
+    @property
+    def dtype(self) -> str:
+        """The dtype in which the node is computed."""
+        ...
 
     def value(self, position: int) -> Value:
         """Return an operand in the node's dtype."""
@@ -177,7 +180,8 @@ def _leaky_relu(o: Operands) -> Value:
 def _elu(o: Operands) -> Value:
     x = o.value(0)
     alpha, scale, inner = (
-        like(x, o.scalar(i, name, 1)) for i, name in ((1, "alpha"), (2, "scale"), (3, "input_scale"))
+        like(x, o.scalar(i, name, 1))
+        for i, name in ((1, "alpha"), (2, "scale"), (3, "input_scale"))
     )
     low = apply("mul", apply("expm1", apply("mul", x, inner)), apply("mul", alpha, scale))
     return apply("select", _above_zero(x), apply("mul", x, scale), low, dtype=o.dtype)
@@ -233,7 +237,9 @@ RULES: Mapping[str, Rule] = {
     **{f"aten.{op}": _compare(op) for op in ("eq", "ne", "lt", "le", "gt", "ge")},
     **{f"aten.logical_{op}": _logical(op) for op in ("and", "or", "xor")},
     **{f"aten.bitwise_{op}": _bitwise(op) for op in ("and", "or", "xor")},
-    **{f"aten.{op}": _to_copy for op in ("_to_copy", "clone", "alias", "detach", "lift_fresh_copy")},
+    **{f"aten.{op}": _to_copy for op in (
+        "_to_copy", "clone", "alias", "detach", "lift_fresh_copy",
+    )},
     "aten.add": _sum("add"),
     "aten.sub": _sum("sub"),
     "aten.rsub": _reverse_sub,

@@ -47,7 +47,7 @@ def narrowest(spec: OperatorSpec) -> dict[str, str]:
     bound: dict[str, str] = {}
     for name, admitted in spec.dtypes.items():
         if len(admitted) > 1 and "float64" in admitted:
-            msg = f"dtype variable {name} admits float64 beside {admitted[0]}: make them two operators"
+            msg = f"dtype variable {name} admits float64 beside others: make two operators of it"
             raise CaptureError(msg)
         order = sorted(admitted, key=lambda d: (d not in HALVES, d not in FLOATS, d))
         free = [dtype for dtype in order if dtype not in bound.values()]

@@ -24,6 +24,7 @@ class SynthesisProposer:
     _drafts: tuple[Candidate, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        """Make the drafts."""
         drafts: dict[str, Candidate] = {}
         for graph in self.graphs:
             try:

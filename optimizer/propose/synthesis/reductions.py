@@ -141,7 +141,9 @@ def _var(lowering: Lowering, node: Node, result: int, place: Place) -> Value:
     if result == 1:
         return mean
     correction = node.kwargs.get("correction", 1)
-    variance = _variance(row, body, mean, less=1 if correction is None else scalar(node, correction))
+    variance = _variance(
+        row, body, mean, less=1 if correction is None else scalar(node, correction)
+    )
     return apply("sqrt", variance) if node.family == "aten.std" else variance
 
 

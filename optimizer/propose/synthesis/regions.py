@@ -67,7 +67,8 @@ class LoopRegion:
         parts = walk(*(s.value for s in self.stores))
         tables = {p.tensor for p in parts if isinstance(p, Load)}
         return frozenset(
-            tables | {p.table for p in walk(*(s.value for s in self.stores)) if isinstance(p, Search)}
+            tables
+            | {p.table for p in walk(*(s.value for s in self.stores)) if isinstance(p, Search)}
         )
 
 
@@ -125,7 +126,9 @@ class _Cutting:
             except NeedsBufferError as error:
                 wanted = wanted or error.node
             if wanted is None or wanted == ref.node:
-                msg = f"no region for {ref.node} of {self.graph.form}: it mixes rows of several sizes"
+                msg = (
+                    f"no region for {ref.node} of {self.graph.form}: it mixes rows of several sizes"
+                )
                 raise RegionError(msg)
             self._keep(Ref(node=wanted))
 

@@ -7,13 +7,23 @@ spec's own names back.
 import ast
 import keyword
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from operator_registry.spec import OperatorSpec
 from optimizer.plan import Plan
-from optimizer.propose.synthesis.graph import Argument, Expr, Graph, GraphOutput, Kind, Node, Ref
+from optimizer.propose.synthesis.graph import (
+    Argument,
+    Expr,
+    Graph,
+    GraphInput,
+    GraphOutput,
+    Kind,
+    Node,
+    Ref,
+)
 
 Renaming = Mapping[str, str]
+AnyKind = TypeVar("AnyKind", bound=Kind)
 _LOCALS = frozenset({
     "row", "col", "i", "first", "last", "block", "blocks", "lane", "start", "mask", "element",
     "elements", "segment", "member", "run", "runs", "event", "kept", "low", "high", "length",
@@ -49,7 +59,9 @@ def rename_spec(spec: OperatorSpec, renaming: Renaming) -> OperatorSpec:
         return spec
     fields = spec.model_dump(mode="json")
     for table in ("axes", "inputs", "outputs", "attributes"):
-        fields[table] = {renaming.get(k, k): _renamed(v, renaming) for k, v in fields[table].items()}
+        fields[table] = {
+            renaming.get(k, k): _renamed(v, renaming) for k, v in fields[table].items()
+        }
     for workload in fields["workloads"]:
         for table in ("sizes", "attributes"):
             workload[table] = {renaming.get(k, k): v for k, v in workload[table].items()}
@@ -119,12 +131,10 @@ def _node(node: Node, renaming: Renaming) -> Node:
     )
 
 
-def _kind(kind: Any, renaming: Renaming) -> Any:  # noqa: ANN401 - a Kind or one of its subclasses
+def _kind(kind: AnyKind, renaming: Renaming) -> AnyKind:
     shape = tuple(rename_expression(size, renaming) for size in kind.shape)
     update: dict[str, object] = {"shape": shape}
-    if not isinstance(kind, Kind):
-        raise TypeError(kind)
-    if getattr(kind, "list_over", None) is not None:
+    if isinstance(kind, GraphInput):
         update["list_over"] = _renamed(kind.list_over, renaming)
     return kind.model_copy(update=update)
 

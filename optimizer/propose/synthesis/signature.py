@@ -78,6 +78,4 @@ def names_of(text: str) -> set[str]:
 
 def elements(region: LoopRegion) -> Extent:
     """Return how many elements a region's loops run over."""
-
-
     return product(i.size for i in (*region.rows, *([region.col] if region.col else [])))

@@ -49,6 +49,7 @@ class TritonLoop:
     """Reductions that do not see masked-off elements as they are loaded."""
 
     def __post_init__(self) -> None:
+        """Prepare the printer, the names and what masked-off elements hold."""
         values = list(walk(*(store.value for store in self.region.stores)))
         self.reductions = [value for value in values if isinstance(value, Reduce)]
         fillers, self.satisfied = choose_fillers(self.reductions, self.dtypes)
@@ -119,7 +120,9 @@ class TritonLoop:
             *indented(body, 4),
         )
 
-    def arguments(self, body: Sequence[str], renamed: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    def arguments(
+        self, body: Sequence[str], renamed: Mapping[str, str] | None = None
+    ) -> tuple[str, ...]:
         """Return what a launch passes, compile-time constants left out."""
         given = {name: name for name in self._numbers(body)} | dict(renamed or {})
         tensors = (*self.signature.reads, *self.signature.writes)

@@ -1,7 +1,7 @@
 """Loop regions as Triton kernels, one class for each way to share elements among programs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from optimizer.plan import Launch
 from optimizer.propose.synthesis.dtypes import is_float
@@ -70,7 +70,9 @@ class TritonTile(TritonLoop):
         body = [*self.row_indices(), *self.row_pointers()]
         body += reduced_in_block(self, axis="axis=1, keep_dims=True")
         body += self.stores(self.region.stores)
-        cols = "tl.arange(0, BLOCK)" if reduces else "(tl.program_id(1) * BLOCK + tl.arange(0, BLOCK))"
+        cols = (
+            "tl.arange(0, BLOCK)" if reduces else "(tl.program_id(1) * BLOCK + tl.arange(0, BLOCK))"
+        )
         lines = [
             "row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]",
             f"row = tl.minimum(row, {self.height - ONE})  # rows past the end repeat the last",
@@ -172,7 +174,7 @@ class TritonRow(TritonLoop):
             tunables=tunables,
             chosen=chosen,
             let={block: f"next_power_of_2({self.width})"},
-            note=f"{self.region.kind}, {'persistent programs' if self.persistent else 'a row a program'}",
+            note=f"{self.region.kind}, {'persistent' if self.persistent else 'a row a program'}",
         )
 
 
@@ -180,18 +182,19 @@ class TritonRow(TritonLoop):
 class TritonLooped(TritonLoop):
     """A program takes one row, block after block; for rows of any length."""
 
+    how: str = field(default="a row a program in blocks", init=False)
+
     def sketch(self) -> Sketch:
         """Return the kernel with its launch."""
         self.emission.depth = depth_of
         lines = ["row = tl.program_id(0).to(tl.int64)"] if self.region.rows else []
         lines += [*self.row_indices(), *self.row_pointers()]
+        lines += self.passes()
         passes = make_passes(self.region)
-        for several in passes.reductions:
-            lines += self._reducing(several)
         if passes.stores:
             self.emission.uses = uses_in([store.value for store in passes.stores])
             body = self.stores(passes.stores, at=Depth.ELEMENT)
-            lines += [*self.emission.take(Depth.ROW), *self._loop(body)]
+            lines += [*self.emission.take(Depth.ROW), *self.loop(body)]
         for store in passes.row_stores:
             self.emission.uses = uses_in([store.value])
             lines += self.stores([store], at=Depth.ROW)
@@ -215,10 +218,16 @@ class TritonLooped(TritonLoop):
             functions=tuple(self.printer.functions),
             tunables={"BLOCK": (1024, 2048, 4096, 8192), "WARPS": WARPS[2:]},
             chosen={"BLOCK": 2048, "WARPS": 8},
-            note=f"{self.region.kind}, a row a program in blocks",
+            note=f"{self.region.kind}, {self.how}",
         )
 
-    def _loop(self, body: Sequence[str]) -> list[str]:
+    def passes(self) -> list[str]:
+        """Return the loops that reduce, one after another."""
+        reductions = make_passes(self.region).reductions
+        return [line for several in reductions for line in self._reducing(several)]
+
+    def loop(self, body: Sequence[str]) -> list[str]:
+        """Return a loop over the blocks of a row."""
         inner = [
             "col = start + tl.arange(0, BLOCK)",
             f"mask = None if EVEN else col < {self.width}",
@@ -231,9 +240,7 @@ class TritonLooped(TritonLoop):
         self.emission.uses = uses_in([reduction.body for reduction in several])
         names = {r: self.names.fresh(name_for(r)) for r in several}
         partial = {r: self.names.fresh(f"{name}s") for r, name in names.items()}
-        begin = [
-            f"{partial[r]} = tl.full([BLOCK], {neutral(r)}, tl.{r.dtype})" for r in several
-        ]
+        begin = [f"{partial[r]} = tl.full([BLOCK], {neutral(r)}, tl.{r.dtype})" for r in several]
         body: list[str] = []
         for reduction in several:
             text = self.emission.use(reduction.body)
@@ -241,9 +248,11 @@ class TritonLooped(TritonLoop):
             if reduction not in self.satisfied:
                 code = self.printer.call("keep", code, "mask", neutral(reduction)).code
             body += self.emission.take(Depth.ELEMENT)
-            body.append(f"{partial[reduction]} = {self._joined(reduction, partial[reduction], code)}")
+            body.append(
+                f"{partial[reduction]} = {self._joined(reduction, partial[reduction], code)}"
+            )
         before = self.emission.take(Depth.ROW)
-        lines = [*before, *begin, *self._loop(body)]
+        lines = [*before, *begin, *self.loop(body)]
         for reduction, name in names.items():
             lines += [f"{name} = {_reduced(reduction, partial[reduction], 'axis=0')}"]
             self.emission.learn(reduction, name)

@@ -26,7 +26,7 @@ def exp(x):
 _TANH = '''\
 @triton.jit
 def tanh(x):
-    """Return 1 - 2 / (exp(2 |x|) + 1) with the sign of x; near 0, where it cancels, a polynomial."""
+    """Return 1 - 2 / (exp(2 |x|) + 1) with the sign of x, near 0 by a polynomial."""
     size = tl.abs(x)
     far = 1.0 - 2.0 / (tl.exp(2.0 * size) + 1.0)
     s = x * x

@@ -111,10 +111,7 @@ class TritonPrinter:
         return Text(f"{function}({', '.join(arguments)})")
 
     def _term(self, atom: Index | Value, stride: Extent, use: Use) -> Text:
-        if isinstance(atom, Index):
-            name = Text(atom.name)
-        else:
-            name = use(atom)
+        name = Text(atom.name) if isinstance(atom, Index) else use(atom)
         if stride == ONE:
             return name
         size = Text(str(stride), _strength(str(stride)))
@@ -133,7 +130,7 @@ class TritonPrinter:
         """Return whether a place differs within a block of elements."""
         return any(index.name == self.moving for index in indices_of(place))
 
-    def _apply(self, value: Apply, use: Use) -> Text:
+    def _apply(self, value: Apply, use: Use) -> Text:  # noqa: PLR0911 - one return a case
         op = value.op
         texts = [use(arg) for arg in value.args]
         codes = [text.code for text in texts]

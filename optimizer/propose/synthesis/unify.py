@@ -130,8 +130,7 @@ def _candidates(
     columns = {
         name: [float(b[name]) if real else b[name] for b in bindings]
         for name in names
-        if isinstance(bindings[0][name], float) == real
-        and not isinstance(bindings[0][name], bool)
+        if isinstance(bindings[0][name], float) == real and not isinstance(bindings[0][name], bool)
     }
     yield from columns.items()
     for name, values in columns.items():
@@ -146,9 +145,9 @@ def _candidates(
             yield " * ".join(chosen), products
     for a, b in combinations_with_replacement(columns, 2):
         yield f"{a} + {b}", [x + y for x, y in zip(columns[a], columns[b], strict=True)]
-    for a in columns:
+    for name, values in columns.items():
         for factor in range(2, 9):
-            yield f"{factor} * {a}", [factor * value for value in columns[a]]
+            yield f"{factor} * {name}", [factor * value for value in values]
 
 
 def _close(one: float, other: float) -> bool:
