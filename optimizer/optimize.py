@@ -31,6 +31,8 @@ from optimizer.store.engine import file_lock
 
 LEAST_CONFIRM_S = 20.0
 """A confirming run gets at least so long, even where the search has overrun its share."""
+AGAIN_S = 10.0
+"""Another one is begun only while so much is left: most that fail do so in their first seconds."""
 _CURVE_POINTS = 100
 
 
@@ -159,7 +161,7 @@ class _Job:
         confirmations = list(store.confirmations(self.search_id))
         while trial := pick_for_proof(search.trials, confirmations):
             left_s = self._budget.left_s(search.spent_s)
-            if self.workshop.stopped() or (confirmations and left_s < LEAST_CONFIRM_S):
+            if self.workshop.stopped() or (confirmations and left_s < AGAIN_S):
                 break
             deadline_s = max(left_s, LEAST_CONFIRM_S)
             self._tell("confirm", detail=trial.candidate.note, left_s=deadline_s)

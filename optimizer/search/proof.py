@@ -6,6 +6,7 @@ from knowledge.evidence import Evidence, NotBetter, Unclear, Verdict
 from knowledge.fitness import hand_back
 from knowledge.outcome import Outcome, Passed
 from knowledge.verdict import judge
+from optimizer.events import explain
 from optimizer.store import Confirmation, Trial
 
 WORTH_SERVING = 1.03
@@ -32,7 +33,10 @@ def pick_for_proof(trials: Sequence[Trial], confirmations: Sequence[Confirmation
         named = evidence[-1].candidate
         return next((t for t in trials if again and t.candidate.id == named), None)
     failed = {c.candidate for c in confirmations}
-    return next((trial for trial in rank(trials) if trial.candidate.id not in failed), None)
+    left = [trial for trial in rank(trials) if trial.candidate.id not in failed]
+    # Another choice of tunables mostly shares the fault: other code goes first.
+    suspect = {t.candidate.code for t in trials if t.candidate.id in failed}
+    return min(left, key=lambda trial: trial.candidate.code in suspect, default=None)
 
 
 def next_alpha(first: float, confirmations: Sequence[Confirmation]) -> float:
@@ -55,8 +59,11 @@ def conclude(trials: Sequence[Trial], confirmations: Sequence[Confirmation]) -> 
     """Return the verdict on a search."""
     if evidence := find_evidence(confirmations):
         return judge(evidence)
-    if confirmations and rank(trials):
-        return NotBetter(reason="every candidate confirmed failed at drawn sizes")
+    if confirmations and not isinstance(last := confirmations[-1].result, Evidence):
+        candidates = (
+            "1 candidate" if len(confirmations) == 1 else f"{len(confirmations)} candidates"
+        )
+        return NotBetter(reason=f"{candidates} failed when confirmed: {explain(last)}")
     if any(isinstance(trial.evaluation.outcome, Passed) for trial in trials):
         return Unclear(reason="candidates were checked, but there is no device here to time them")
     return NotBetter(reason=f"none of {len(trials)} candidates passed")

@@ -32,6 +32,21 @@ def test_the_next_best_follows_one_that_failed_at_drawn_sizes() -> None:
     assert pick_for_proof([GOOD, BEST], [make_confirmation(BEST, WRONG)]) == GOOD
 
 
+def test_other_code_goes_before_other_tunables_of_code_that_failed() -> None:
+    tuned = BEST.candidate.model_copy(update={"chosen": {"block": 8}})
+    close = BEST.model_copy(update={"number": 3, "fitness": 2.9, "candidate": tuned})
+    failed = [make_confirmation(BEST, WRONG)]
+
+    assert pick_for_proof([GOOD, BEST, close], failed) == GOOD
+    assert pick_for_proof([BEST, close], failed) == close
+
+
+def test_a_proof_that_failed_says_why() -> None:
+    verdict = conclude([BEST], [make_confirmation(BEST, WRONG)])
+
+    assert verdict == NotBetter(reason="1 candidate failed when confirmed: wrong at a drawn size")
+
+
 def test_nothing_is_confirmed_again_once_it_is_clear() -> None:
     assert pick_for_proof([GOOD, BEST], [make_confirmation(BEST)]) is None
 
