@@ -2,8 +2,10 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -18,6 +20,7 @@ from operator_registry.spec import (
     InputSpec,
     OperatorSpec,
     RangeAxis,
+    Scalar,
     TensorSpec,
     Workload,
 )
@@ -29,7 +32,7 @@ from optimizer.propose.synthesis.drafts import make_drafts
 from optimizer.targets import make_target
 from optimizer.targets.cpu import host_cpu_arch
 from optimizer.targets.interpreter import InterpreterTable
-from optimizer.targets.target import Artefact, Build
+from optimizer.targets.target import Artefact, Build, Instance, KernelTable
 
 EPS = {torch.float32: 2.0**-23, torch.bfloat16: 2.0**-7, torch.float64: 2.0**-52}
 
@@ -44,7 +47,7 @@ def hardware(language: str) -> HardwareSpec:
     return load_registry(CATALOG).hardware[name]
 
 
-def make_case(
+def make_case(  # noqa: PLR0913 - the parts of a spec
     source: str,
     inputs: Mapping[str, InputSpec],
     outputs: Mapping[str, TensorSpec],
@@ -87,81 +90,86 @@ def result(*shape: str, dtype: str = "float32") -> TensorSpec:
     return TensorSpec.model_validate({"shape": shape, "dtype": dtype})
 
 
-def drafts_of(operator: Operator, language: str, form: str = "reference") -> tuple[Candidate, ...]:
-    graph = capture(operator, form)
+def drafts_of(operator: Operator, language: str, form: str = "") -> tuple[Candidate, ...]:
+    graph = capture(operator, form or operator.spec.reference)
     return make_drafts(operator.spec, graph, hardware(language))
 
 
-class Bench:
-    """Builds candidates together and runs each on the same inputs."""
+@dataclass(frozen=True)
+class Call:
+    """An operator at certain sizes, dtypes and attributes, with inputs of its own."""
 
-    def __init__(
-        self,
-        operator: Operator,
-        candidates: Sequence[Candidate],
-        folder: Path,
-        sizes: Mapping[str, int],
-        dtypes: Mapping[str, str] | None = None,
-        attributes: Mapping[str, bool | int | float] | None = None,
-    ) -> None:
-        self.operator = operator
-        self.candidates = candidates
-        self.folder = folder
-        self.dtypes = dict(dtypes or {})
-        self.attributes = {n: a.value for n, a in operator.spec.attributes.items()}
-        self.attributes |= dict(attributes or {})
+    operator: Operator
+    sizes: Mapping[str, int]
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, Scalar] = field(default_factory=dict)
+    seed: int = 1
+
+    @cached_property
+    def inputs(self) -> tuple[Value, ...]:
         workload = Workload.model_validate(
-            {"name": "case", "sizes": sizes, "dtypes": self.dtypes, "attributes": self.attributes}
+            {"name": "case", "sizes": self.sizes, "dtypes": self.dtypes}
         )
-        self.inputs: tuple[Value, ...] = make_inputs(operator, workload, seed=1)
+        return make_inputs(self.operator, workload, seed=self.seed)
 
-    def run(self) -> list[tuple[Value, ...]]:
-        """Return each candidate's outputs."""
-        tables = self._cpp() if self.candidates[0].plan.language == "cpp" else self._triton()
+    @property
+    def every_attribute(self) -> dict[str, Scalar]:
+        stated = {name: a.value for name, a in self.operator.spec.attributes.items()}
+        return stated | dict(self.attributes)
+
+    def run(self, candidate: Candidate, kernels: KernelTable) -> tuple[Value, ...]:
+        executor = Executor(
+            self.operator.spec,
+            candidate.plan,
+            candidate.chosen,
+            kernels=kernels,
+            device=torch.device("cpu"),
+        )
         # Masked-off elements of a block may divide by 0 or take infinity from infinity.
         with np.errstate(all="ignore"):
-            return [
-                Executor(
-                    self.operator.spec, c.plan, c.chosen, kernels=table, device=torch.device("cpu")
-                )(*self.inputs, **self.attributes)
-                for c, table in zip(self.candidates, tables, strict=True)
-            ]
+            return executor(*self.inputs, **self.every_attribute)
 
-    def check(self) -> None:
-        """Compare each candidate's outputs with the reference's."""
+    def check(self, candidate: Candidate, kernels: KernelTable) -> None:
+        """Compare a candidate's outputs with the reference's, against the reference in float64."""
         reference = getattr(load_reference(self.operator), self.operator.spec.reference)
-        wanted = _several(reference(*self.inputs, **self.attributes))
-        oracle = _several(reference(*map(_wide, self.inputs), **self.attributes))
-        for candidate, outputs in zip(self.candidates, self.run(), strict=True):
-            assert len(outputs) == len(wanted)
-            for got, want, exact in zip(outputs, wanted, oracle, strict=True):
-                _check(got, want, exact, candidate.note)
+        wanted = _several(reference(*self.inputs, **self.every_attribute))
+        oracle = _several(reference(*map(_wide, self.inputs), **self.every_attribute))
+        outputs = self.run(candidate, kernels)
+        assert len(outputs) == len(wanted)
+        for got, want, exact in zip(outputs, wanted, oracle, strict=True):
+            _check(got, want, exact, candidate.note)
 
-    def _triton(self) -> list[InterpreterTable]:
-        return [InterpreterTable(candidate.code) for candidate in self.candidates]
+    def instances(self, candidate: Candidate) -> tuple[Instance, ...]:
+        return instances(
+            self.operator.spec,
+            candidate.plan,
+            candidate.chosen,
+            sizes=resolve_sizes(self.operator.spec, self.inputs),
+            dtypes=self.dtypes,
+            attributes=self.every_attribute,
+        )
 
-    def _cpp(self) -> list[object]:
-        target = make_target(hardware("cpp"))
-        sizes = resolve_sizes(self.operator.spec, self.inputs)
-        builds = [
-            Build(
-                code=c.code,
-                instances=instances(
-                    self.operator.spec,
-                    c.plan,
-                    c.chosen,
-                    sizes=sizes,
-                    dtypes=self.dtypes,
-                    attributes=self.attributes,
-                ),
-            )
-            for c in self.candidates
-        ]
-        folders = [self.folder / f"{place}" for place in range(len(builds))]
-        built = target.build(builds, folders)
-        for artefact in built:
-            assert isinstance(artefact, Artefact), artefact
-        return [target.load(folder) for folder in folders]
+
+def interpreted(candidate: Candidate) -> KernelTable:
+    return InterpreterTable(candidate.code)
+
+
+def built(calls: Sequence[tuple[Candidate, Sequence[Call]]], folder: Path) -> list[KernelTable]:
+    """Return a table for each C++ candidate with what its calls need; all are built at once."""
+    target = make_target(hardware("cpp"))
+    builds = [
+        Build(
+            code=candidate.code,
+            instances=tuple(
+                {i.symbol: i for call in several for i in call.instances(candidate)}.values()
+            ),
+        )
+        for candidate, several in calls
+    ]
+    folders = [folder / str(place) for place in range(len(builds))]
+    for artefact in target.build(builds, folders):
+        assert isinstance(artefact, Artefact), artefact
+    return [target.load(folder) for folder in folders]
 
 
 def _wide(value: Value) -> Value:
@@ -171,7 +179,7 @@ def _wide(value: Value) -> Value:
 
 
 def _several(outputs: object) -> tuple[Value, ...]:
-    return outputs if isinstance(outputs, tuple) else (outputs,)  # type: ignore[return-value]
+    return outputs if isinstance(outputs, tuple) else (cast("Value", outputs),)
 
 
 def _check(got: Value, want: Value, exact: Value, note: str) -> None:
