@@ -11,7 +11,7 @@ from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError
 from optimizer.propose.proposer import Node, Proposer
 from optimizer.runners.runner import Runner
-from optimizer.search.budget import Budget, Pace
+from optimizer.search.budget import Budget, Pace, is_stalled
 from optimizer.search.policies.greedy import Greedy
 from optimizer.search.policy import Expansion, Growth, Policy
 from optimizer.store import Store, Trial
@@ -80,14 +80,14 @@ class Search:
         return self._spent_before_s + self.clock.monotonic_s() - self._started_s
 
     def run(self) -> None:
-        """Search until the budget's share is spent, nothing is left to try, or it is stopped.
+        """Search until the budget's share is spent, nothing gets better, or it is stopped.
 
         Raises:
             RunnerError: The machine failed.
             StoreError: The database is away.
         """
         pace = Pace()
-        while not self.stopped():
+        while not self.stopped() and not is_stalled([t.fitness for t in self._trials]):
             left_s = self.budget.search_left_s(self.spent_s)
             candidates = self._propose(pace.batch(left_s, at_most=self.batch))
             if not candidates:
