@@ -120,13 +120,16 @@ class CaseMaker:
             msg = f"the reference of {self.operator.name} fails at {sizes}: {error}"
             raise RunnerError(msg) from error
         # Taken out of shared memory before any candidate is told of the case.
-        references = tuple(
-            tuple(tuple(map(take_file, o.reference)) for o in one) for one in made.expected
-        )
-        oracles = tuple(
-            tuple(tuple(map(take_file, o.oracle)) for o in one) for one in made.expected
-        )
+        references = tuple(tuple(self._take(o.reference) for o in one) for one in made.expected)
+        oracles = tuple(tuple(self._take(o.oracle) for o in one) for one in made.expected)
         return _Raw(request, made, references, oracles)
+
+    def _take(self, files: Sequence[p.TensorFile]) -> tuple[Tensor, ...]:
+        """Return what was expected, on the device where it will be compared.
+
+        It is there in the judge's own process, which no candidate shares.
+        """
+        return tuple(take_file(file).to(self.place.device) for file in files)
 
     def _oracle(self) -> Process:
         if self._process is None or not self._process.alive:

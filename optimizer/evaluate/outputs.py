@@ -66,7 +66,7 @@ def _judge_output(
         read = [tensor for tensor in map(read_output, files) if tensor is not None]
         if len(read) < len(files):
             return Incorrect(reason="lies in a file that was tampered with")
-        got += read
+        got += [mine.to(w.oracle.device) for mine, w in zip(read, wanted, strict=True)]
     return got
 
 
