@@ -19,6 +19,7 @@ from optimizer.job import (
     VerifyResult,
 )
 from optimizer.kernel import VERIFICATIONS, ByPeer, Kernel, Variant, read_kernel
+from optimizer.kernel_page import ratio_text
 from optimizer.runners.runner import Runner
 
 REPLAY_ALPHA = 0.025
@@ -88,20 +89,20 @@ def compare(published: Evidence, replay: Evidence | Outcome) -> Finding:
 
     Outputs must agree, and the kernel must be faster than the best peer beyond the noise; on the
     very device of the evidence its gain must also reach the published interval, within a tolerance
-    for a machine that is not quite as it was.
+    for a machine that is not quite as it was. A replay too noisy to say so tells nothing.
     """
     if not isinstance(replay, Evidence):
         return NotReproduced(reason=f"{replay.kind}: {explain(replay)}")
     if replay.faults:
         return CannotRun(reason=f"the measurement can't be trusted: {replay.faults[0]}")
     ratio = replay.ratio
-    measured = f"the ratio is {ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
-    if ratio.low <= 1:
-        return NotReproduced(reason=f"{measured}: not faster than the best peer")
+    measured = f"the ratio is {ratio_text(ratio)}, published is {ratio_text(published.ratio)}"
     same = replay.environment.device == published.environment.device
-    if same and ratio.high < TOLERANCE * published.ratio.low:
-        lower = f"{published.ratio.low:.3f}"
-        return NotReproduced(reason=f"{measured}; published was {lower} at the least")
+    floor = max(1.0, TOLERANCE * published.ratio.low) if same else 1.0
+    if ratio.high < floor:
+        return NotReproduced(reason=f"{measured}: slower than {floor:.2f}x")
+    if ratio.low <= 1:
+        return CannotRun(reason=f"{measured}: too noisy to tell, take more time")
     return Reproduced()
 
 
