@@ -158,7 +158,7 @@ class Confirmation:
             if failure is not None:
                 return failure
             if len(findings.pairs) == 1:
-                peers = _let_sit_out(findings, peers)
+                peers = _let_sit_out(findings, self.table, peers)
             took_s = time.monotonic() - began
             if time.monotonic() + took_s > self.until:
                 break
@@ -200,18 +200,19 @@ class Confirmation:
 
 
 def _let_sit_out(
-    findings: Findings, peers: Mapping[str, Sequence[str]]
+    findings: Findings, table: PeerTable, peers: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Sequence[str]]:
     """Return the peers that stay after the first pair, and note the others."""
-    first = findings.pairs[0]
+    first, figure = findings.pairs[0], findings.figure
     kept: dict[str, Sequence[str]] = {}
     for workload, names in peers.items():
-        stay = {*summary.staying(first[workload], findings.figure), findings.twins.get(workload)}
+        ranked = {time.name: getattr(time, figure) for time in table.times[workload]}
+        stay = {*summary.staying(first[workload], ranked, figure), findings.twins.get(workload)}
         kept[workload] = [name for name in names if name in stay]
         out = [name for name in names if name not in stay and name in first[workload]]
         if out:
             findings.notes.append(
-                f"slower than {summary.SIT_OUT} times the best peer on {workload} in the first "
-                f"pair, and left out of the others: {', '.join(out)}"
+                f"more than {summary.SIT_OUT} times slower than the best peer on {workload}, and "
+                f"left out after the first pair: {', '.join(out)}"
             )
     return kept

@@ -92,9 +92,14 @@ class Evaluator:
         return self._bench.shared.path
 
     def evaluate(self, candidates: Sequence[Candidate]) -> list[Evaluation]:
-        """Return one evaluation for each candidate, in order; see `Runner.evaluate`."""
+        """Return one evaluation for each candidate, in order; see `Runner.evaluate`.
+
+        The peers are measured first, if they never were: also where there is no candidate.
+        """
         public = self._public_cases()
         peers = self._bench.peer_table(public) if public else None
+        if not candidates:
+            return []
         began = time.monotonic()
         effort = self._bench.effort
         drawn = self._bench.drawn_cases(

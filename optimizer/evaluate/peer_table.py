@@ -16,7 +16,7 @@ from optimizer.evaluate.memory import scrub
 from optimizer.evaluate.outputs import Forms, judge_outputs
 from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.sandbox import ChildError, ChildRaisedError
-from optimizer.evaluate.statistics import quick, undisturbed
+from optimizer.evaluate.statistics import is_calm, quick, undisturbed
 
 COMPILE_S = 180.0
 """Seconds that compiling a peer may take on one workload."""
@@ -37,6 +37,8 @@ class PeerTable(Record):
     times: dict[str, tuple[PeerTime, ...]]
     """By workload."""
     absent: tuple[AbsentPeer, ...] = ()
+    calm: bool = True
+    """False where other processes disturbed a measurement: good for this run, not to be kept."""
 
     def names(self, workload: str) -> tuple[str, ...]:
         """Return the peers that run on a workload."""
@@ -116,15 +118,18 @@ def measure_peers(
     """Return which of the peers run and agree with the reference, and how long they take."""
     times: dict[str, list[PeerTime]] = {case.workload.name: [] for case in cases}
     absent = []
+    calm = True
     for case in cases:
         for peer in names:
             found = _measure(side, case, peer)
             workload = case.workload.name
-            if isinstance(found, PeerTime):
-                times[workload].append(found)
-            else:
+            if isinstance(found, str):
                 absent.append(AbsentPeer(workload=workload, peer=peer, reason=found))
-    return PeerTable(times={w: tuple(t) for w, t in times.items()}, absent=tuple(absent))
+            else:
+                times[workload].append(_time_of(peer, found))
+                calm = calm and is_calm(found)
+    by_workload = {workload: tuple(found) for workload, found in times.items()}
+    return PeerTable(times=by_workload, absent=tuple(absent), calm=calm)
 
 
 def tell_absent(absent: Sequence[AbsentPeer]) -> Iterator[str]:
@@ -136,7 +141,8 @@ def tell_absent(absent: Sequence[AbsentPeer]) -> Iterator[str]:
         yield f"{peer} on {', '.join(workloads)}: {reason}"
 
 
-def _measure(side: PeerProcess, case: CheckedCase, peer: str) -> PeerTime | str:
+def _measure(side: PeerProcess, case: CheckedCase, peer: str) -> Sequence[p.Sample] | str:
+    """Return samples of a peer, or why it is absent."""
     reason = side.prepare(case.case, peer)
     if reason is not None:
         return reason
@@ -146,14 +152,17 @@ def _measure(side: PeerProcess, case: CheckedCase, peer: str) -> PeerTime | str:
         if fault is not None:
             return fault
         message = p.Measure(case=case.case.key, subject=peer, budget_s=_BUDGET_S, least=5, most=15)
-        found = process.tell(message, p.Samples, deadline_s=COMPILE_S)
+        return process.tell(message, p.Samples, deadline_s=COMPILE_S).samples
     except ChildError as error:
         return reason_of(error)
-    samples = undisturbed(found.samples)
+
+
+def _time_of(peer: str, samples: Sequence[p.Sample]) -> PeerTime:
+    best = undisturbed(samples)
     return PeerTime(
         name=peer,
-        device_ms=quick([sample.device_ms for sample in samples]),
-        call_ms=quick([sample.call_ms for sample in samples]),
+        device_ms=quick([sample.device_ms for sample in best]),
+        call_ms=quick([sample.call_ms for sample in best]),
     )
 
 

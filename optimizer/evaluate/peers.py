@@ -141,7 +141,9 @@ def _capture(function: Form, inputs: Sequence[Value], attributes: Mapping[str, S
 
     The buffers hold these inputs: bringing fresh values there is not part of a replay.
     """
-    _refuse_waiting(_call(function, inputs, attributes))
+    plain = _call(function, inputs, attributes)
+    plain()  # compiles, which may wait
+    _refuse_waiting(plain)
     buffers = [x.clone() if isinstance(x, Tensor) else [m.clone() for m in x] for x in inputs]
     call = _call(function, buffers, attributes)
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call] # torch's

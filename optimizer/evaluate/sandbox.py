@@ -1,10 +1,4 @@
-"""Runs foreign code in a process of its own that can always be killed.
-
-ChildError                the child did not answer
-├── ChildTimedOutError    it was still busy at the deadline, and was killed
-├── ChildDiedError        it exited, or a signal ended it
-└── ChildRaisedError      the function raised; the child is well
-"""
+"""Runs foreign code in a process of its own that can always be killed."""
 
 import contextlib
 import json
@@ -25,13 +19,29 @@ from typing import IO, Self
 
 import psutil
 
-from optimizer.errors import OptimizerError
 from optimizer.evaluate import frames
+from optimizer.evaluate.child_errors import (
+    ChildDiedError,
+    ChildError,
+    ChildRaisedError,
+    ChildTimedOutError,
+)
 from optimizer.evaluate.scratch import make_scratch
 
+__all__ = [
+    "Child",
+    "ChildDiedError",
+    "ChildError",
+    "ChildRaisedError",
+    "ChildTimedOutError",
+    "Limits",
+    "call",
+    "start",
+]
 _ROOT = Path(__file__).parents[2]
 _MARK = "KERNELEVOLVE_CHILD"
 _TAIL_BYTES = 8192
+_REAPED_S = 30.0
 _INHERITED = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "OMP_NUM_THREADS",
@@ -53,46 +63,6 @@ class Limits:
     """Processes and threads; the kernel holds nobody to it who is root."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables beside the few that are inherited."""
-
-
-class ChildError(OptimizerError):
-    """The child did not answer."""
-
-
-class ChildTimedOutError(ChildError):
-    """The child was still busy at its deadline and was killed."""
-
-    def __init__(self, deadline_s: float) -> None:
-        super().__init__(f"no answer within {deadline_s:g} s")
-        self.deadline_s = deadline_s
-
-
-class ChildDiedError(ChildError):
-    """The child exited or was ended by a signal."""
-
-    def __init__(self, exit_code: int, stderr: str) -> None:
-        self.exit_code = exit_code
-        """Negative for the number of a signal, as `subprocess` has it."""
-        self.stderr = stderr
-        super().__init__(f"{self.how}\n{stderr}".strip())
-
-    @property
-    def how(self) -> str:
-        """Return how it ended, in words."""
-        if self.exit_code < 0:
-            with contextlib.suppress(ValueError):
-                return f"ended by {signal.Signals(-self.exit_code).name}"
-        return f"exited with code {self.exit_code}"
-
-
-class ChildRaisedError(ChildError):
-    """The function raised an exception; the child lives on and can be asked again."""
-
-    def __init__(self, name: str, log: str) -> None:
-        super().__init__(log)
-        self.name = name
-        """The exception's class."""
-        self.log = log
 
 
 def call(function: str, request: str, *, limits: Limits | None = None) -> str:
@@ -177,7 +147,7 @@ class Child:
         """
         until = time.monotonic() + deadline_s
         if self._gone:
-            raise ChildDiedError(self._process.returncode, "killed before")
+            raise ChildDiedError(self._exit_code, "killed before")
         try:
             self._send(frames.encode(message), until=until)
             answer = self._receive(until)
@@ -194,7 +164,9 @@ class Child:
             return
         self._gone = True
         _kill_group(self._process.pid, self._mark)
-        self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # A driver can hold a killed process for a while; a judge that waits for ever is worse.
+            self._process.wait(timeout=_REAPED_S)
         self._drain()
         self._socket.close()
         self._output.close()
@@ -215,7 +187,12 @@ class Child:
             self._process.wait(timeout=1.0)
         self.kill()
         said = self._tail.decode(errors="replace").strip()
-        return ChildDiedError(self._process.returncode, said or str(error))
+        return ChildDiedError(self._exit_code, said or str(error))
+
+    @property
+    def _exit_code(self) -> int:
+        code: int | None = self._process.returncode
+        return -signal.SIGKILL if code is None else code
 
     def _send(self, frame: bytes, *, until: float) -> None:
         with selectors.DefaultSelector() as selector:

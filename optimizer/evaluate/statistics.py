@@ -11,6 +11,7 @@ from optimizer.evaluate.protocol import Sample
 
 LARGEST_RATIO = 1e9
 """Stands for "no upper end": infinity has no place in JSON."""
+LEAST_CALM = 3
 UNKNOWN = Interval(low=0.0, estimate=1.0, high=LARGEST_RATIO)
 
 
@@ -60,13 +61,17 @@ def quick(samples: Sequence[float]) -> float:
     return samples[0] if len(samples) == 1 else quantiles(samples, n=5, method="inclusive")[0]
 
 
-def undisturbed(samples: Sequence[Sample], *, least: int = 3) -> Sequence[Sample]:
+def undisturbed(samples: Sequence[Sample]) -> Sequence[Sample]:
     """Return the samples during which no other process took a thread's place, if there are some.
 
     For ranking only: a worker that holds native code can claim what it likes.
     """
-    quiet = [sample for sample in samples if sample.preemptions == 0]
-    return quiet if len(quiet) >= least else samples
+    return [s for s in samples if s.preemptions == 0] if is_calm(samples) else samples
+
+
+def is_calm(samples: Sequence[Sample]) -> bool:
+    """Return whether enough samples were left in peace by other processes."""
+    return sum(sample.preemptions == 0 for sample in samples) >= LEAST_CALM
 
 
 def spread(samples: Sequence[float]) -> tuple[float, float]:

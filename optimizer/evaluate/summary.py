@@ -9,6 +9,7 @@ from optimizer.evaluate.protocol import CANDIDATE
 from optimizer.evaluate.statistics import (
     UNKNOWN,
     combined_ratios,
+    quick,
     ratio_interval,
     simultaneous,
     spread,
@@ -19,7 +20,7 @@ TWIN = "twin"
 WORKLOAD_ALPHA = 0.025
 """One-sided level at which all workloads' intervals hold together."""
 SIT_OUT = 1.5
-"""A peer this many times slower than the best in the first pair sits the others out."""
+"""A peer this many times slower than the best sits out the pairs after the first."""
 NO_FAULTS = 4
 """Minor page faults a call that count as none."""
 HOST_CALLS = 2
@@ -70,11 +71,25 @@ def median_of(readings: Sequence[Reading], figure: Figure) -> float:
     return median(reading.by(figure) for reading in readings)
 
 
-def staying(readings: Readings, figure: Figure) -> tuple[str, ...]:
-    """Return the peers that are fast enough after the first pair to stay in the run."""
-    times = {name: median_of(readings[name], figure) for name in peers_in(readings)}
+def staying(readings: Readings, ranked_ms: Mapping[str, float], figure: Figure) -> tuple[str, ...]:
+    """Return the peers that stay in the run after the first pair.
+
+    To leave, a peer must be far slower than the best both there and in the ranking: one disturbed
+    measurement must not send the true baseline away.
+
+    Args:
+        readings: Those of the first pair on a workload.
+        ranked_ms: The peers' times for ranking on it.
+        figure: The time that counts.
+    """
+    here = {name: quick([r.by(figure) for r in readings[name]]) for name in peers_in(readings)}
+    slow = _far_behind(here) & _far_behind({name: ranked_ms[name] for name in here})
+    return tuple(name for name in here if name not in slow)
+
+
+def _far_behind(times: Mapping[str, float]) -> set[str]:
     limit = SIT_OUT * min(times.values(), default=0.0)
-    return tuple(name for name, time in times.items() if time <= limit)
+    return {name for name, time in times.items() if time > limit}
 
 
 def peers_in(readings: Readings) -> tuple[str, ...]:

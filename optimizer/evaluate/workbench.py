@@ -179,7 +179,8 @@ class Workbench:
                 table = measure_peers(side, cases, names)
             finally:
                 side.close()
-            keep_table(path, table)
+            if table.calm:
+                keep_table(path, table)
         return table
 
     def _plan_build(self, candidate: Candidate, cases: Sequence[CheckedCase]) -> Build | Failed:

@@ -11,6 +11,7 @@ from optimizer.evaluate.protocol import Sample
 from optimizer.evaluate.statistics import (
     LARGEST_RATIO,
     combined_ratios,
+    is_calm,
     quick,
     ratio_interval,
     simultaneous,
@@ -98,6 +99,7 @@ def test_ranking_prefers_samples_that_nobody_disturbed() -> None:
     disturbed = [Sample(device_ms=9, call_ms=9, faults=0, preemptions=1)] * 9
 
     assert undisturbed(disturbed + quiet) == quiet
+    assert not is_calm(disturbed)
     assert undisturbed(disturbed + quiet[:2]) == disturbed + quiet[:2]
 
 
