@@ -110,10 +110,14 @@ def _rank(term: "tuple[Index | Value, Extent]") -> tuple[bool, str]:
 
 
 def _below(terms: "list[tuple[Index | Value, Extent]]", size: Extent) -> bool:
-    """Return whether a sum surely stays below a size: no term, or one index of that size."""
-    if not terms:
-        return True
-    if len(terms) > 1:
-        return False
-    ((atom, stride),) = terms
-    return isinstance(atom, Index) and stride == ONE and atom.size == size
+    """Return whether a sum surely stays below a size, as ``i * c + j`` does below ``b * c``."""
+    reach = ONE
+    left = list(terms)
+    while left:
+        fitting = [(a, s) for a, s in left if isinstance(a, Index) and s == reach]
+        if not fitting:
+            return False
+        atom, stride = fitting[0]
+        left.remove((atom, stride))
+        reach *= atom.size if isinstance(atom, Index) else ONE
+    return size.divide(reach) is not None

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from optimizer.propose.synthesis.affine import Affine, Index
-from optimizer.propose.synthesis.dtypes import is_float
-from optimizer.propose.synthesis.emission import Strength, Text, split_place
+from optimizer.propose.synthesis.dtypes import RegionError, is_float
+from optimizer.propose.synthesis.emission import Strength, Text, split_place, unplaced
 from optimizer.propose.synthesis.extent import ONE, Extent
 from optimizer.propose.synthesis.moves import not_negative
 from optimizer.propose.synthesis.value import (
@@ -16,7 +16,6 @@ from optimizer.propose.synthesis.value import (
     Constant,
     Load,
     Position,
-    Reduce,
     Search,
     Symbol,
     Value,
@@ -86,9 +85,8 @@ class CppPrinter:
                 return self._search(value, use)
             case Apply():
                 return self._apply(value, use)
-            case Reduce() | _:
-                msg = f"{type(value).__name__} must have a name before it is used"
-                raise TypeError(msg)
+            case _:
+                raise RegionError(unplaced(value))
 
     def element(self, tensor: str, place: Affine, use: Use) -> str:
         """Return an element of a tensor, by the pointer to its row where there is one."""
@@ -124,6 +122,13 @@ class CppPrinter:
         self.functions[function] = None
         return Text(f"{function}({', '.join(arguments)})")
 
+    def _typed_call(self, function: str, value: Apply, arguments: list[str]) -> Text:
+        """Return a template's call, with its type where a literal would deduce another."""
+        self.functions[function] = None
+        literal = any(isinstance(a, Constant | Symbol) for a in value.args)
+        kind = f"<{type_of(value.dtype)}>" if literal and not is_float(value.dtype) else ""
+        return Text(f"{function}{kind}({', '.join(arguments)})")
+
     def _apply(self, value: Apply, use: Use) -> Text:
         op, args = value.op, value.args
         if op in _OPERATORS:
@@ -138,7 +143,7 @@ class CppPrinter:
         if op in _FAST or op in _STANDARD:
             return Text(f"{_STANDARD.get(op, f'std::{op}')}({', '.join(codes)})")
         if op in {"max", "min"}:
-            return self.call("maximum" if op == "max" else "minimum", *codes)
+            return self._typed_call("maximum" if op == "max" else "minimum", value, codes)
         if op in {"floordiv", "mod"}:
             return self._division(value, texts)
         return self._other(value, texts)
@@ -165,15 +170,15 @@ class CppPrinter:
                 stored = type_of(value.op.partition(":")[2])
                 return Text(f"{kind}({stored}({texts[0].code}))")
             case _:
-                msg = f"no C++ for the operation {value.op}"
-                raise TypeError(msg)
+                msg = f"there is no C++ for the operation {value.op}"
+                raise RegionError(msg)
 
     def _division(self, value: Apply, texts: list[Text]) -> Text:
         """Floor division, which is C++'s own where nothing is negative."""
         sign, function = ("/", "floor_divide") if value.op == "floordiv" else ("%", "modulo")
         if all(not_negative(arg) for arg in value.args):
             return _infix(sign, Strength.PRODUCT, *texts)
-        return self.call(function, *(text.code for text in texts))
+        return self._typed_call(function, value, [text.code for text in texts])
 
     def _search(self, value: Search, use: Use) -> Text:
         kind = type_of(value.table_dtype)

@@ -181,6 +181,11 @@ def name_for(value: Value) -> str:
             return f"{hint.partition(':')[0].rstrip('_0123456789')}_value"
 
 
+def unplaced(value: Value) -> str:
+    """Return what to say of a value that no kernel computes in passing."""
+    return f"no region for a {type(value).__name__.lower()} outside of jagged selects"
+
+
 def indented(lines: Iterable[str], by: int) -> list[str]:
     """Return lines moved to the right."""
     return [" " * by + line if line else line for line in lines]

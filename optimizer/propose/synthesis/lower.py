@@ -238,13 +238,13 @@ def joined(place: Affine) -> Affine:
     for atom, stride in place.terms:
         if not (isinstance(atom, Apply) and atom.op == "mod"):
             continue
-        position, size = atom.args
+        both, size = atom.args
         quotient = Apply("floordiv", atom.args, "int64")
-        if not (isinstance(position, Position) and isinstance(size, Symbol)):
+        if not isinstance(size, Symbol):
             continue
         if place.stride(quotient) == stride * make_extent(size.text):
             rest = place.without(atom).without(quotient)
-            return joined(rest + position.place.scaled(stride))
+            return joined(rest + index_of(both).scaled(stride))
     return place
 
 

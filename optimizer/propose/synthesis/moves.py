@@ -19,7 +19,15 @@ from optimizer.propose.synthesis.lower import (
     split,
     whole,
 )
-from optimizer.propose.synthesis.value import Apply, Constant, Position, Search, Symbol, Value
+from optimizer.propose.synthesis.value import (
+    Apply,
+    Constant,
+    Position,
+    Search,
+    Segment,
+    Symbol,
+    Value,
+)
 
 
 @special("aten.view", "aten.reshape", "aten._unsafe_view", "aten.view_copy")
@@ -200,7 +208,7 @@ def _wrapped(at: Value, size: str) -> Value:
 def not_negative(value: Value) -> bool:
     """Return whether a whole number surely is at least 0."""
     match value:
-        case Search() | Position():
+        case Search() | Position() | Segment():
             return True
         case Apply(op="min" | "mul" | "add" | "floordiv", args=args):
             return all(not_negative(a) or _is_size(a) for a in args)

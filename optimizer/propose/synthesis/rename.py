@@ -160,5 +160,5 @@ def _renamed(value: Any, renaming: Renaming) -> Any:  # noqa: ANN401 - JSON of a
     if isinstance(value, list):
         return [_renamed(part, renaming) for part in value]
     if isinstance(value, dict):
-        return {key: _renamed(part, renaming) for key, part in value.items()}
+        return {k: part if k == "kind" else _renamed(part, renaming) for k, part in value.items()}
     return value

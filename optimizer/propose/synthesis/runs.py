@@ -129,7 +129,7 @@ class _Bounds:
         """Return whether a sum depends on the segment only."""
         own = Position(along(self.segments))
         moved = [self._moved(value) for value in rest.values]
-        return all(not _elements_in(value) or value == own for value in moved)
+        return all(value == own or _plain(value) for value in moved)
 
     def _moved(self, value: Value) -> Value:
         """Return a value of the element's segment as one of the loop over segments."""
@@ -156,9 +156,10 @@ class _Bounds:
             self.low = limit if self.low is None else apply("max", self.low, limit)
 
 
-def _elements_in(value: Value) -> bool:
-    """Return whether a value depends on single elements, not only on their segment."""
-    return any(index.name == ELEMENT for index in free_indices(value))
+def _plain(value: Value) -> bool:
+    """Return whether a kernel can compute a value from its segment alone, without a scan."""
+    single = any(index.name == ELEMENT for index in free_indices(value))
+    return not single and not any(isinstance(part, Scan | Segment) for part in walk(value))
 
 
 def _flipped(op: str) -> str:

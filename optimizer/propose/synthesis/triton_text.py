@@ -8,7 +8,7 @@ from typing import Final
 from optimizer.propose.synthesis.affine import Affine, Index
 from optimizer.propose.synthesis.cpp_text import shortest
 from optimizer.propose.synthesis.dtypes import RegionError, is_float
-from optimizer.propose.synthesis.emission import Strength, Text, split_place
+from optimizer.propose.synthesis.emission import Strength, Text, split_place, unplaced
 from optimizer.propose.synthesis.extent import ONE, Extent
 from optimizer.propose.synthesis.moves import not_negative
 from optimizer.propose.synthesis.value import (
@@ -76,8 +76,7 @@ class TritonPrinter:
             case Apply():
                 return self._apply(value, use)
             case _:
-                msg = f"{type(value).__name__} must have a name before it is used"
-                raise TypeError(msg)
+                raise RegionError(unplaced(value))
 
     def pointer(self, tensor: str, place: Affine, use: Use) -> str:
         """Return the address of an element, by the pointer to its row where there is one."""
