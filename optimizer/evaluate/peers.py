@@ -5,6 +5,7 @@ the operator's own code: only in a worker process.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -136,6 +137,20 @@ def _call(function: Form, inputs: Sequence[Value], attributes: Mapping[str, Scal
     return call
 
 
+@dataclass(frozen=True)
+class _Replay:
+    """A captured call."""
+
+    graph: torch.cuda.CUDAGraph
+    buffers: list[Value]
+    """Kept, because the graph reads them at their addresses and knows nothing of their lives."""
+    outputs: tuple[Value, ...]
+
+    def __call__(self) -> tuple[Value, ...]:
+        self.graph.replay()
+        return self.outputs
+
+
 def _capture(function: Form, inputs: Sequence[Value], attributes: Mapping[str, Scalar]) -> Call:
     """Return a replay of the function captured on buffers of its own.
 
@@ -161,10 +176,7 @@ def _capture(function: Form, inputs: Sequence[Value], attributes: Mapping[str, S
         msg = f"can't be captured in a CUDA graph: {str(error).splitlines()[0]}"
         raise PeerAbsentError(msg) from error
 
-    def replay() -> tuple[Value, ...]:
-        graph.replay()
-        return outputs
-
+    replay = _Replay(graph, buffers, outputs)
     for _ in range(_WARM_UPS):
         replay()
     return replay
