@@ -16,7 +16,7 @@ from daemon.jobs import Progress
 from operator_registry.record import Record
 from optimizer.job import PhaseEvent, TrialEvent
 
-_PHASES = {
+PHASES = {
     "capture": "reading the reference",
     "baseline": "measuring the peers",
     "search": "searching",
@@ -144,7 +144,7 @@ _EVERY = 20
 
 def phrase(event: PhaseEvent) -> str:
     """Return what a phase is, in words."""
-    return f"{_PHASES[event.phase]}{f': {event.detail}' if event.detail else ''}"
+    return f"{PHASES[event.phase]}{f': {event.detail}' if event.detail else ''}"
 
 
 def describe(event: TrialEvent) -> str:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,8 +20,18 @@ from tests.daemon.origins import HERE, Origin
 pytestmark = pytest.mark.drill
 ROOT = Path(__file__).parents[2]
 KILLS = 20
+_LONGEST_S = 60
+_PHASES = ("", "", "capture", "baseline", "baseline", "search", "search", "search", "confirm")
 REAL = (sys.executable, "-m", "daemon")
 SCRIPTED = (sys.executable, "-m", "tests.daemon.scripted_cli")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """So many seconds after the start, or after the search entered a phase."""
+
+    phase: str
+    later_s: float
 
 
 @dataclass
@@ -29,22 +40,29 @@ class Drill:
 
     origin: Origin
     command: tuple[str, ...]
-    seed: int
     seen: list[set[str]] = field(default_factory=list)
     """The trials in the store after each kill."""
     started: list[psutil.Process] = field(default_factory=list)
 
-    def kill_once(self, random_: random.Random, longest_s: float) -> None:
+    def kill_once(self, moment: Moment) -> None:
+        written = self.log.stat().st_size if self.log.exists() else 0
         process = self._start()
-        self._watch(process, until=time.monotonic() + longest_s * random_.random() ** 1.5)
+        until = time.monotonic() + _LONGEST_S
+        if moment.phase:
+            self._watch(process, until=until, seen=(moment.phase, written))
+        self._watch(process, until=min(until, time.monotonic() + moment.later_s))
         process.kill()
         process.wait()
         self.seen.append({trial.evaluation.key for trial in self.trials()})
 
     def finish(self) -> None:
         process = self._start()
-        self._watch(process, until=time.monotonic() + 240)
-        assert process.wait() == 0
+        self._watch(process, until=time.monotonic() + 4 * _LONGEST_S)
+        assert process.wait() == 0, self.log.read_text()[-3000:]
+
+    @property
+    def log(self) -> Path:
+        return self.origin.folder / "daemon.log"
 
     def goals(self) -> tuple[StoredGoal, ...]:
         with open_store(self.origin.settings) as store:
@@ -62,9 +80,9 @@ class Drill:
         mine = {
             "KERNELEVOLVE_REGISTRY": settings.registry,
             "KERNELEVOLVE_STATE": str(settings.state),
+            "KERNELEVOLVE_LOG": "json",
         }
-        log = (self.origin.folder / "daemon.log").open("ab")
-        with log:
+        with self.log.open("ab") as log:
             return subprocess.Popen(
                 [*self.command, "run", "--once"],
                 cwd=ROOT,
@@ -74,14 +92,18 @@ class Drill:
                 start_new_session=True,
             )
 
-    def _watch(self, process: subprocess.Popen[bytes], *, until: float) -> None:
-        """Note every process that it starts, until it ends or the time is up."""
+    def _watch(
+        self, process: subprocess.Popen[bytes], *, until: float, seen: tuple[str, int] | None = None
+    ) -> None:
+        """Note what it starts, until it ends, the time is up, or a phase stands in the log."""
         while time.monotonic() < until and process.poll() is None:
             try:
                 below = psutil.Process(process.pid).children(recursive=True)
             except psutil.NoSuchProcess:
                 break
             self.started += [p for p in below if p not in self.started]
+            if seen and f'"phase": "{seen[0]}"'.encode() in self.log.read_bytes()[seen[1] :]:
+                break
             time.sleep(0.02)
 
 
@@ -96,11 +118,16 @@ def trials_of(store: Store, goal: StoredGoal) -> tuple[Trial, ...]:
     return store.trials(search)
 
 
-def run_drill(drill: Drill, *, longest_s: float) -> None:
-    random_ = random.Random(drill.seed)  # noqa: S311 - moments, not secrets
-    for _ in range(KILLS):
-        drill.kill_once(random_, longest_s)
+def run_drill(drill: Drill, moments: Sequence[Moment]) -> None:
+    for moment in moments:
+        drill.kill_once(moment)
     drill.finish()
+
+
+def draw_moments(seed: int, phases: Sequence[str], *, later_s: float) -> list[Moment]:
+    random_ = random.Random(seed)  # noqa: S311 - moments, not secrets
+    drawn = [random_.choice(phases) for _ in range(KILLS)]
+    return [Moment(phase, later_s * random_.random()) for phase in drawn]
 
 
 def check_nothing_is_lost_or_doubled(drill: Drill) -> None:
@@ -133,9 +160,9 @@ def test_killed_between_its_own_steps(tmp_path: Path) -> None:
     """Jobs of a moment, so that the kills fall on git, queue and forge."""
     origin = Origin(tmp_path)
     origin.add_operator("trial 1; sleep 0.3; better 2.0")
-    drill = Drill(origin, SCRIPTED, seed=1)
+    drill = Drill(origin, SCRIPTED)
 
-    run_drill(drill, longest_s=3.0)
+    run_drill(drill, draw_moments(1, [""], later_s=2.5))
 
     check_nothing_is_lost_or_doubled(drill)
     assert [goal.verdict for goal in drill.goals()] == ["better"]
@@ -147,9 +174,9 @@ def test_killed_while_it_searches(tmp_path: Path) -> None:
     """Real searches, so that the kills fall on builds, trials and the proof."""
     origin = Origin(tmp_path, budget_s=25.0)
     origin.add_cheap_operator()
-    drill = Drill(origin, REAL, seed=2)
+    drill = Drill(origin, REAL)
 
-    run_drill(drill, longest_s=40.0)
+    run_drill(drill, draw_moments(2, _PHASES, later_s=4.0))
 
     check_nothing_is_lost_or_doubled(drill)
     assert drill.trials()

@@ -1,6 +1,7 @@
 import io
 import json
 from collections.abc import Sequence
+from typing import get_args
 
 import pytest
 from rich.console import Console
@@ -8,7 +9,7 @@ from rich.console import Console
 from daemon.jobs import Progress
 from daemon.publish import Opened
 from daemon.search_report import show_evaluation, show_optimization, show_verification
-from daemon.terminal import Terminal
+from daemon.terminal import PHASES, Terminal
 from knowledge.evidence import Better
 from knowledge.outcome import Counterexample, Failed, Incorrect, Outcome, Passed, TimedOut
 from optimizer.job import (
@@ -68,6 +69,10 @@ def test_progress_is_plain_lines_where_there_is_no_terminal() -> None:
     assert said[0] == "gelu_bias: searching (60 s)"
     assert said[1] == "gelu_bias: trial 1 passed, 1.50x, best 1.50x: wider, 30 s left"
     assert "best 2.00x" in said[2]
+
+
+def test_every_phase_has_its_words() -> None:
+    assert set(get_args(PhaseEvent.model_fields["phase"].annotation)) == set(PHASES)
 
 
 def test_plain_lines_tell_what_is_new_and_not_every_trial() -> None:
