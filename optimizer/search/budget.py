@@ -12,8 +12,8 @@ class Budget(Record):
     """The seconds of a goal. A part is kept for the confirming run, without which all is vain."""
 
     total_s: float = Field(gt=0)
-    reserve_share: float = Field(default=0.4, ge=0, le=1)
-    reserve_least_s: float = Field(default=20.0, ge=0)
+    reserve_share: float = Field(default=0.5, ge=0, le=1)
+    reserve_least_s: float = Field(default=45.0, ge=0)
     reserve_most_share: float = Field(default=0.75, ge=0, le=1)
     """However small the whole, the search keeps the rest."""
 

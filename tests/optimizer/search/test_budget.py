@@ -6,12 +6,12 @@ from optimizer.search.budget import Budget, Pace, is_stalled
 SECONDS = st.floats(0.1, 1e5)
 
 
-def test_forty_percent_are_kept_for_the_confirming_run() -> None:
-    assert Budget(total_s=100).search_left_s(0) == 60
+def test_half_is_kept_for_the_confirming_run() -> None:
+    assert Budget(total_s=100).search_left_s(0) == 50
 
 
-def test_at_least_twenty_seconds_are_kept() -> None:
-    assert Budget(total_s=40).search_left_s(0) == 20
+def test_at_least_forty_five_seconds_are_kept() -> None:
+    assert Budget(total_s=80).search_left_s(0) == 35
 
 
 @given(SECONDS)
