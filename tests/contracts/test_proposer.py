@@ -1,0 +1,152 @@
+"""What every proposer keeps to."""
+
+from collections.abc import Callable
+
+import pytest
+
+from knowledge.outcome import Passed
+from operator_registry.hardware import HardwareSpec
+from operator_registry.registry import CATALOG, Operator, load_registry
+from optimizer.binding import instances
+from optimizer.candidate import Candidate, load_tunables
+from optimizer.expression import names_in
+from optimizer.plan import Launch
+from optimizer.propose.proposer import Node, Proposer, ScriptedProposer
+from optimizer.propose.synthesis.graph import Graph
+from optimizer.propose.synthesis.make import capture_forms
+from optimizer.propose.synthesis.proposer import SynthesisProposer
+from optimizer.propose.tuner import Tuner
+
+REGISTRY = load_registry(CATALOG)
+OPERATOR: Operator = REGISTRY.operators["softmax"]
+HARDWARE: dict[str, HardwareSpec] = {
+    "cpp": REGISTRY.hardware["cpu-x86-64-v3"],
+    "triton": REGISTRY.hardware["h200"],
+}
+Make = Callable[[list[Graph], str], tuple[Proposer, Node]]
+
+
+def synthesis(graphs: list[Graph], language: str) -> tuple[Proposer, Node]:
+    return SynthesisProposer(OPERATOR, graphs, HARDWARE[language]), Node()
+
+
+def refactoring(graphs: list[Graph], language: str) -> tuple[Proposer, Node]:
+    proposer = SynthesisProposer(OPERATOR, graphs, HARDWARE[language])
+    return proposer, Node(proposer.drafts[0], Passed(times=()), fitness=1.0)
+
+
+def tuner(graphs: list[Graph], language: str) -> tuple[Proposer, Node]:
+    drafts = SynthesisProposer(OPERATOR, graphs, HARDWARE[language]).drafts
+    return Tuner(), Node(drafts[0], Passed(times=()), fitness=1.0)
+
+
+def scripted(graphs: list[Graph], language: str) -> tuple[Proposer, Node]:
+    drafts = SynthesisProposer(OPERATOR, graphs, HARDWARE[language]).drafts
+    return ScriptedProposer(drafts), Node()
+
+
+PROPOSERS: dict[str, Make] = {
+    "synthesis": synthesis,
+    "refactoring": refactoring,
+    "tuner": tuner,
+    "scripted": scripted,
+}
+
+
+@pytest.fixture(scope="module")
+def graphs() -> list[Graph]:
+    return capture_forms(OPERATOR)[0]
+
+
+@pytest.fixture(params=PROPOSERS)
+def make(request: pytest.FixtureRequest) -> Make:
+    return PROPOSERS[request.param]
+
+
+def exhaust(proposer: Proposer, node: Node, count: int = 3) -> list[Candidate]:
+    """Return all that a proposer offers for a node, batch by batch, as a search would ask."""
+    offered: list[Candidate] = []
+    for _ in range(200):
+        tried = frozenset(candidate.id for candidate in offered)
+        batch = proposer.propose(Node(node.candidate, node.outcome, node.fitness, tried), count)
+        if not batch:
+            return offered
+        offered += batch
+    pytest.fail("the proposer does not end")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+def test_no_more_come_than_were_asked_for(make: Make, graphs: list[Graph], count: int) -> None:
+    proposer, node = make(graphs, "cpp")
+
+    assert len(proposer.propose(node, count)) <= count
+
+
+@pytest.mark.parametrize("language", HARDWARE)
+def test_nothing_comes_twice_and_it_ends(make: Make, graphs: list[Graph], language: str) -> None:
+    proposer, node = make(graphs, language)
+
+    offered = exhaust(proposer, node)
+
+    assert offered
+    assert len({candidate.id for candidate in offered}) == len(offered)
+
+
+@pytest.mark.parametrize("language", HARDWARE)
+def test_what_was_tried_is_not_offered_again(
+    make: Make, graphs: list[Graph], language: str
+) -> None:
+    proposer, node = make(graphs, language)
+    if isinstance(proposer, ScriptedProposer):
+        pytest.skip("a person's files are tried in order, whatever the search knows")
+    tried = frozenset(candidate.id for candidate in exhaust(proposer, node))
+
+    assert not proposer.propose(Node(node.candidate, node.outcome, node.fitness, tried), 10)
+
+
+@pytest.mark.parametrize("language", HARDWARE)
+def test_choices_are_among_the_tunables_that_the_code_states(
+    make: Make, graphs: list[Graph], language: str
+) -> None:
+    for candidate in exhaust(*make(graphs, language)):
+        tunables = load_tunables(candidate.code, language=language)
+
+        assert candidate.chosen.keys() == tunables.keys()
+        assert all(candidate.chosen[name] in values for name, values in tunables.items())
+
+
+@pytest.mark.parametrize("language", HARDWARE)
+def test_plans_resolve_at_the_public_sizes(make: Make, graphs: list[Graph], language: str) -> None:
+    for candidate in exhaust(*make(graphs, language)):
+        for workload in OPERATOR.spec.workloads:
+            found = instances(
+                OPERATOR.spec,
+                candidate.plan,
+                candidate.chosen,
+                sizes=workload.sizes,
+                dtypes=workload.dtypes,
+                attributes=workload.attributes,
+            )
+            assert found
+
+
+@pytest.mark.parametrize("language", HARDWARE)
+def test_all_names_in_a_plan_are_known(make: Make, graphs: list[Graph], language: str) -> None:
+    spec = OPERATOR.spec
+    for candidate in exhaust(*make(graphs, language)):
+        plan = candidate.plan
+        known = {*spec.axes, *spec.attributes, *spec.inputs, *spec.outputs}
+        known |= {*plan.let, *plan.buffers, *candidate.chosen}
+        for step in plan.steps:
+            assert isinstance(step, Launch)
+            texts = (*step.grid, *step.arguments, *step.constants.values(), step.when or "1")
+            assert frozenset().union(*map(names_in, texts)) <= known
+
+
+def test_children_name_their_parent(graphs: list[Graph]) -> None:
+    for make in (tuner, refactoring):
+        proposer, node = make(graphs, "cpp")
+
+        for child in exhaust(proposer, node):
+            assert node.candidate
+            assert child.parent == node.candidate.id

@@ -1,0 +1,71 @@
+"""The neighbours that the tuner visits, and in which order."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.candidate import Candidate
+from optimizer.plan import Launch, Plan
+from optimizer.propose.proposer import Node
+from optimizer.propose.tuner import Tuner, neighbours
+
+TUNABLES = {"BLOCK": (64, 128, 256), "WARPS": (1, 2, 4)}
+PLAN = Plan(language="triton", steps=(Launch(kernel="k", arguments=("x",)),))
+
+
+def candidate(**chosen: int) -> Candidate:
+    return Candidate(code=f"TUNABLES = {TUNABLES}\n", plan=PLAN, chosen=chosen, origin="test")
+
+
+def test_one_tunable_moves_to_a_neighbouring_value_first() -> None:
+    moves = list(neighbours(TUNABLES, {"BLOCK": 128, "WARPS": 1}))
+
+    assert moves[:4] == [
+        {"BLOCK": 256, "WARPS": 1},
+        {"BLOCK": 128, "WARPS": 2},
+        {"BLOCK": 64, "WARPS": 1},
+        {"BLOCK": 128, "WARPS": 4},
+    ]
+
+
+def test_two_tunables_move_at_once_only_when_single_moves_are_done() -> None:
+    moves = list(neighbours(TUNABLES, {"BLOCK": 128, "WARPS": 1}))
+
+    changed = [sum(m[name] != {"BLOCK": 128, "WARPS": 1}[name] for name in m) for m in moves]
+    assert changed == sorted(changed)
+    assert changed.count(2) == 4
+
+
+def test_the_root_and_code_without_tunables_have_no_neighbours() -> None:
+    plain = Candidate(code="x = 1\n", plan=PLAN, origin="test")
+
+    assert not Tuner().propose(Node(), 5)
+    assert not Tuner().propose(Node(plain), 5)
+
+
+def test_a_child_says_what_was_changed() -> None:
+    parent = candidate(BLOCK=128, WARPS=1)
+
+    (child,) = Tuner().propose(Node(parent), 1)
+
+    assert child.note == "BLOCK 128 -> 256"
+    assert (child.parent, child.origin) == (parent.id, "tuner")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(("A", "B", "C", "D")),
+        st.lists(st.integers(1, 64), min_size=1, max_size=5, unique=True).map(tuple),
+        max_size=4,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_no_choice_comes_twice_and_none_is_the_given_one(
+    tunables: dict[str, tuple[int, ...]], random: st.DataObject
+) -> None:
+    chosen = {name: random.choice(values) for name, values in tunables.items()}  # type: ignore[attr-defined]
+
+    moves = [tuple(move.items()) for move in neighbours(tunables, chosen)]
+
+    assert len(set(moves)) == len(moves)
+    assert tuple(chosen.items()) not in moves
+    assert all(value in tunables[name] for move in moves for name, value in move)
