@@ -15,8 +15,8 @@ from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.findings import Claim, Findings
-from optimizer.evaluate.pairs import PairPlan, PairRun
-from optimizer.evaluate.peer_table import PeerProcess, PeerTable
+from optimizer.evaluate.pairs import PairPlan, PairProcesses, PairRun
+from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.peers import needs_graph
 from optimizer.evaluate.process import Process
 from optimizer.evaluate.sandbox import ChildError
@@ -55,20 +55,22 @@ class Confirmation:
         fault = self.bench.screen(self.claim.candidate)
         if fault is not None:
             return fault
-        public = self.bench.public_cases(sets=_SETS)
-        checks = [*self._drawn(), *self._scaled()]
-        try:
+        # The first pair's processes import what they need while nothing is timed yet.
+        with ExitStack() as stack:
+            first = stack.enter_context(PairProcesses(self.bench))
+            public = self.bench.public_cases(sets=_SETS)
+            checks = [*self._drawn(), *self._scaled()]
+            for case in [*checks, *public]:
+                stack.callback(case.discard)
             built = self._build([*checks, *public])
             if not isinstance(built, Built):
                 return built
             findings = self._begin(public)
-            failure = self._check(built, checks, findings) or self._measure(built, findings)
+            failure = self._check(built, checks, findings)
+            failure = failure or self._measure(built, findings, first, stack)
             if failure is not None:
                 return failure
             return findings.evidence(built, checked_sizes=len(checks) + len(public))
-        finally:
-            for case in [*checks, *public]:
-                case.discard()
 
     def _drawn(self) -> list[CheckedCase]:
         effort = self.bench.effort
@@ -142,7 +144,9 @@ class Confirmation:
                 findings.errors[case.workload.name] = found
         return None
 
-    def _measure(self, built: Built, findings: Findings) -> Outcome | None:
+    def _measure(
+        self, built: Built, findings: Findings, first: PairProcesses, stack: ExitStack
+    ) -> Outcome | None:
         """Take the pairs; return how the candidate fails in one, None where it does not."""
         device = self.bench.place.device
         pairs = self.bench.effort.pairs or (_HOST_PAIRS if device == "cpu" else _DEVICE_PAIRS)
@@ -152,36 +156,42 @@ class Confirmation:
             ]
             for case in findings.public
         }
+        waiting = [first]
         while len(findings.pairs) < pairs and not self._is_enough(findings):
             began = time.monotonic()
-            failure = self._run_pair(built, findings, peers)
+            pair = waiting.pop() if waiting else stack.enter_context(PairProcesses(self.bench))
+            if device != "cpu" and len(findings.pairs) + 1 < pairs:
+                # Beside a device there are cores to spare: the next pair starts meanwhile.
+                waiting.append(stack.enter_context(PairProcesses(self.bench)))
+            failure = self._run_pair(built, findings, peers, pair)
+            pair.close()
             if failure is not None:
                 return failure
             if len(findings.pairs) == 1:
                 peers = _let_sit_out(findings, self.table, peers)
             took_s = time.monotonic() - began
-            if time.monotonic() + took_s > self.until:
+            # The first pair has all peers, most of which then sit out.
+            next_s = took_s if len(findings.pairs) > 1 else took_s / 2
+            if time.monotonic() + next_s > self.until:
                 break
         return None
 
     def _run_pair(
-        self, built: Built, findings: Findings, peers: Mapping[str, Sequence[str]]
+        self,
+        built: Built,
+        findings: Findings,
+        peers: Mapping[str, Sequence[str]],
+        processes: PairProcesses,
     ) -> Outcome | None:
-        bench = self.bench
+        processes.candidate.greet()
+        trial = self._trial(processes.candidate)
+        failure = trial.load(built.folder)
+        if failure is not None:
+            return failure
         plan = PairPlan(findings.public, peers, findings.twins, self.claim.handed_back)
-        sides = [PeerProcess(bench.operator, bench.hardware, bench.place) for _ in range(2)]
-        with Process(bench.place) as process, ExitStack() as stack:
-            for side in sides:
-                stack.callback(side.close)
-                side.start()
-            process.greet()
-            trial = self._trial(process)
-            failure = trial.load(built.folder)
-            if failure is not None:
-                return failure
-            pair = PairRun(trial, plan, self._rng, sides[0], sides[1])
-            left_s = max(0.0, self.until - time.monotonic())
-            found = pair.run(budget_s=min(bench.effort.pair_s, left_s / 2))
+        pair = PairRun(trial, plan, self._rng, processes.peers, processes.twin)
+        left_s = max(0.0, self.until - time.monotonic())
+        found = pair.run(budget_s=min(self.bench.effort.pair_s, left_s / 2))
         findings.absent += pair.absent
         if not isinstance(found, dict):
             return found

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Self
 
 from knowledge.outcome import Failed, Incorrect, TimedOut
 from optimizer.evaluate import protocol as p
@@ -16,10 +17,11 @@ from optimizer.evaluate.process import Process, Turn, attempt, take_turn
 from optimizer.evaluate.sandbox import ChildError
 from optimizer.evaluate.summary import TWIN, Reading
 from optimizer.evaluate.trial import Trial
+from optimizer.evaluate.workbench import Workbench
 
 LEAST_ROUNDS = 7
 """Samples of each subject on a workload in a pair, however short the time is."""
-MOST_ROUNDS = 31
+MOST_ROUNDS = 21
 _TURN_S = 60.0
 Failure = Failed | TimedOut | Incorrect
 Subjects = dict[str, tuple[Process, str]]
@@ -37,6 +39,31 @@ class PairPlan:
     """By workload, the peer that is measured against itself."""
     handed_back: Mapping[str, str]
     """Workloads that the candidate does not serve."""
+
+
+class PairProcesses:
+    """A pair's three processes, started side by side; `close` ends them all."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.candidate = Process(bench.place)
+        self.peers = PeerProcess(bench.operator, bench.hardware, bench.place)
+        self.twin = PeerProcess(bench.operator, bench.hardware, bench.place)
+        self.peers.start()
+        self.twin.start()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End them."""
+        self.close()
+
+    def close(self) -> None:
+        """End them."""
+        self.candidate.kill()
+        self.peers.close()
+        self.twin.close()
 
 
 @dataclass

@@ -14,7 +14,7 @@ from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.memory import scrub
 from optimizer.evaluate.outputs import Forms, judge_outputs
-from optimizer.evaluate.process import Place, Process
+from optimizer.evaluate.process import PEERS, Place, Process
 from optimizer.evaluate.sandbox import ChildError, ChildRaisedError
 from optimizer.evaluate.statistics import is_calm, quick, undisturbed
 
@@ -74,7 +74,7 @@ class PeerProcess:
     def start(self) -> None:
         """Start the process without waiting until it is ready."""
         self._ready = False
-        self._process = Process(self.place)
+        self._process = Process(self.place, function=PEERS)
 
     def close(self) -> None:
         """End the process."""

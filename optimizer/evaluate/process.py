@@ -24,6 +24,7 @@ from optimizer.evaluate.summary import Reading
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 Result = TypeVar("Result")
 WORKER = "optimizer.evaluate.worker:Worker"
+PEERS = "optimizer.evaluate.peer_worker:Worker"
 ORACLE = "optimizer.evaluate.oracle:Oracle"
 _GIB = 1 << 30
 # glibc gives large blocks back to the kernel and takes them anew at each call, which makes eager

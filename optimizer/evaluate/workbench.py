@@ -59,7 +59,7 @@ class Effort:
     """Seconds of samples on each workload in a search."""
     pairs: int | None = None
     """Process pairs of a confirming run; 6 on a processor and 5 on a CUDA device if None."""
-    pair_s: float = 3.0
+    pair_s: float = 1.5
     """Seconds of samples in each pair."""
     narrow_enough: float = 0.02
     """Width of the ratio's interval over its estimate at which sampling stops."""

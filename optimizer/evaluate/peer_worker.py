@@ -1,0 +1,8 @@
+"""The worker of the peers: its process loads PyTorch's compiler before it is first asked."""
+
+import torch._dynamo
+import torch._inductor.compile_fx
+
+from optimizer.evaluate.worker import Worker
+
+__all__ = ["Worker"]
