@@ -197,6 +197,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(psutil.Error):
             child.kill()
     process.wait()
+    psutil.wait_procs(below, timeout=_END_S)  # a signal takes its time on a busy machine
 
 
 def _stdout(process: subprocess.Popen[bytes]) -> IO[bytes]:
