@@ -6,6 +6,8 @@ from collections.abc import Callable
 from optimizer.propose.synthesis.dtypes import is_float
 from optimizer.propose.synthesis.value import Apply, Constant, Scalar, Value
 
+DAMPED_EXP = "exp:damped"
+"""An exponential that only divides: its relative error may grow with its argument."""
 _FOLDED: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -80,7 +82,7 @@ def sigmoid(x: Value) -> Value:
 
 def silu(x: Value) -> Value:
     """Return ``x / (1 + exp(-x))``."""
-    return apply("div", x, apply("add", apply("exp", apply("neg", x)), like(x, 1)))
+    return apply("div", x, apply("add", apply(DAMPED_EXP, apply("neg", x)), like(x, 1)))
 
 
 def gelu(x: Value, *, tanh: bool) -> Value:
@@ -94,7 +96,7 @@ def gelu(x: Value, *, tanh: bool) -> Value:
     slope = 2 * math.sqrt(2 / math.pi)
     cubic = apply("mul", apply("mul", x, x), like(x, slope * 0.044715))
     inner = apply("mul", apply("add", cubic, like(x, slope)), x)
-    falling = apply("exp", apply("neg", inner))
+    falling = apply(DAMPED_EXP, apply("neg", inner))
     return apply("div", x, apply("add", falling, like(x, 1)))
 
 

@@ -130,7 +130,7 @@ class CppPrinter:
         return Text(f"{function}{kind}({', '.join(arguments)})")
 
     def _apply(self, value: Apply, use: Use) -> Text:
-        op, args = value.op, value.args
+        op, args = value.op.removesuffix(":damped"), value.args
         if op in _OPERATORS:
             sign, strength = _OPERATORS[op]
             return _infix(sign, strength, use(args[0]), use(args[1]))

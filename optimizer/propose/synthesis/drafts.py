@@ -37,7 +37,7 @@ from optimizer.propose.synthesis.triton_online import TritonOnline, find_pair
 LONGEST_IN_REGISTERS = 32768
 """Rows longer than this are read block by block."""
 SHORT_ROW = 1024
-"""Up to this length, a program does better with several rows."""
+"""Up to this length, a program does better with several rows; of a longer one it takes one."""
 Variant = Callable[[], Sketch]
 
 
@@ -148,7 +148,7 @@ class _Drafting:
         in_registers: list[Variant] = [lambda: TritonRow(*given).sketch()]
         if region.rows:
             in_registers.append(lambda: TritonRow(*given, persistent=True).sketch())
-            place = 0 if self._nominal(width) <= SHORT_ROW else 1
+            place = 0 if self._shortest(width) <= SHORT_ROW else 1
             in_registers.insert(place, lambda: TritonTile(*given).sketch())
         if self._largest(width) > LONGEST_IN_REGISTERS:
             long = TritonLooped(f"{name}_long", *given[1:])
@@ -158,11 +158,10 @@ class _Drafting:
             yield lambda: TritonOnline(*given).sketch()
         yield looped
 
-    def _nominal(self, size: Extent) -> int:
-        """Return the middle of a size over the public workloads."""
+    def _shortest(self, size: Extent) -> int:
+        """Return the least of a size over the public workloads."""
         workloads = self._spec.workloads_on(self._target) or self._spec.workloads
-        sizes = sorted(_value(size, workload.sizes) for workload in workloads)
-        return sizes[len(sizes) // 2]
+        return min(_value(size, workload.sizes) for workload in workloads)
 
     def _largest(self, size: Extent) -> int:
         bounds = {n: a.max for n, a in self._spec.axes.items() if isinstance(a, RangeAxis)}

@@ -149,4 +149,5 @@ class _Writer:
             return Text(f"-{texts[0].within(Strength.ATOM)}", Strength.UNARY)
         if value.op == "cast" or value.op.startswith("round:"):
             return texts[0]
-        return Text(f"{value.op}({', '.join(text.code for text in texts)})")
+        function = value.op.partition(":")[0]
+        return Text(f"{function}({', '.join(text.code for text in texts)})")

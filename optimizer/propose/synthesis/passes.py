@@ -71,9 +71,13 @@ def worth_keeping(passes: Passes) -> tuple[Value, ...]:
         for roots in passes.bodies
     ]
     shared = [v for v in dict.fromkeys(v for s in computed for v in s) if _in_several(v, computed)]
-    costly = [v for v in shared if any(getattr(p, "op", "") in _COSTLY for p in outside([v]))]
+    costly = [v for v in shared if any(_is_costly(p) for p in outside([v]))]
     inner = {part for v in costly for part in outside([v]) if part is not v and part != v}
     return tuple(sorted((v for v in costly if v not in inner), key=lambda v: v.hint))
+
+
+def _is_costly(value: Value) -> bool:
+    return isinstance(value, Apply) and value.op.partition(":")[0] in _COSTLY
 
 
 def falling(region: LoopRegion) -> frozenset[Value]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from optimizer.propose.synthesis.affine import Affine, Index
+from optimizer.propose.synthesis.arithmetic import DAMPED_EXP
 from optimizer.propose.synthesis.cpp_text import shortest
 from optimizer.propose.synthesis.dtypes import RegionError, is_float
 from optimizer.propose.synthesis.emission import Strength, Text, split_place, unplaced
@@ -136,7 +137,8 @@ class TritonPrinter:
         if op in _OPERATORS:
             sign, strength = _OPERATORS[op]
             return _infix(sign, strength, *texts)
-        if op == "exp" and (value.args[0] in self.falling or value.dtype != "float32"):
+        small = value.args[0] in self.falling or value.dtype != "float32"
+        if op == DAMPED_EXP or (op == "exp" and small):
             return Text(f"tl.exp({codes[0]})")
         if op in {"max", "min"} and not is_float(value.dtype):
             return Text(f"tl.{op}imum({', '.join(codes)})")
