@@ -101,7 +101,7 @@ def make_standard(
         mask = unasked if bool(unasked.any()) else None
         members.append(Member(reference.shape, reference.dtype, oracle, mask, rows))
     eps = torch.finfo(references[0].dtype).eps if references else 0.0
-    allowed = {
+    allowed: Mapping[Norm, float] = {
         norm: max(policy.c * _whole(errors, norm), policy.k * eps * _whole(scales, norm))
         for norm in NORMS
     }

@@ -168,6 +168,8 @@ def take_turn(
     case, number, subject = bound
     arm = p.Arm(case=case.key, set=number, subject=subject)
     process.tell(arm, p.Done, deadline_s=deadline_s)
+    if process.place.device == "cpu":
+        process.tell(p.WarmUp(), p.Done, deadline_s=deadline_s)
     began = time.perf_counter_ns()
     fired = process.tell(p.Fire(outputs=outputs), p.Fired, deadline_s=deadline_s)
     parent_ms = (time.perf_counter_ns() - began) * 1e-6

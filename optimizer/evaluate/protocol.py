@@ -132,6 +132,12 @@ class Arm(Record):
     subject: str
 
 
+class WarmUp(Record):
+    """Make a call on the set after the armed one, if the device's clock wants it."""
+
+    kind: Literal["warm_up"] = "warm_up"
+
+
 class Fire(Record):
     """Take the sample that was armed, then store its outputs if files are given."""
 
@@ -140,7 +146,7 @@ class Fire(Record):
 
 
 Message = Annotated[
-    LoadCandidate | LoadPeers | Hello | Take | Drop | Prepare | Run | Measure | Arm | Fire,
+    LoadCandidate | LoadPeers | Hello | Take | Drop | Prepare | Run | Measure | Arm | WarmUp | Fire,
     Field(discriminator="kind"),
 ]
 MESSAGES: TypeAdapter[Message] = TypeAdapter(Message)

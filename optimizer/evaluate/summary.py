@@ -23,8 +23,6 @@ SIT_OUT = 1.5
 """A peer this many times slower than the best sits out the pairs after the first."""
 NO_FAULTS = 4
 """Minor page faults a call that count as none."""
-HOST_CALLS = 2
-"""Calls that a turn on a processor makes: one to warm the code up, one that is timed."""
 CLOCK_SLACK_MS = 0.3
 CLOCK_SLACK = 0.5
 CERTAIN = Interval(low=1.0, estimate=1.0, high=1.0)
@@ -239,7 +237,7 @@ def find_faults(
 
 
 def _gap_ms(readings: Sequence[Reading]) -> float:
-    return median(r.parent_ms - HOST_CALLS * r.call_ms for r in readings)
+    return median(r.parent_ms - r.call_ms for r in readings)
 
 
 def _server(measured: Measured, rows: Sequence[PeerRow], baseline: str) -> str:

@@ -38,13 +38,16 @@ class Clock(Protocol):
         """Return the priming that samples of this call need; it has been warmed up."""
         ...
 
-    def fire(self, call: Call, warm_up: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
+    def warm_up(self, call: Call) -> None:
+        """Make a call on other inputs, after the flush and before the sample, if need be."""
+        ...
+
+    def fire(self, call: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
         """Take a sample, and return it with the call's outputs.
 
         Args:
             call: What is timed.
-            warm_up: The same on other inputs.
-            priming: What `calibrate` returned for the call.
+            priming: What `calibrate` returned for it.
         """
         ...
 
@@ -67,13 +70,16 @@ class HostClock:
         """See `Clock.calibrate`; nothing to hide here."""
         return 0
 
-    def fire(self, call: Call, warm_up: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
-        """See `Clock.fire`.
+    def warm_up(self, call: Call) -> None:
+        """See `Clock.warm_up`.
 
         The flush leaves the code cold too, which costs a small operator more than its work does.
         A call on other inputs brings the code back, and leaves these inputs cold.
         """
-        warm_up()
+        call()
+
+    def fire(self, call: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
+        """See `Clock.fire`."""
         before = resource.getrusage(resource.RUSAGE_SELF)
         began = time.perf_counter_ns()
         outputs = call()
@@ -101,7 +107,10 @@ class CudaClock:
         host_ms = median(_host_ms(call) for _ in range(3))
         return flushes_to_hide(host_ms, self._flush_ms)
 
-    def fire(self, call: Call, warm_up: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
+    def warm_up(self, call: Call) -> None:
+        """See `Clock.warm_up`; a flush of the device leaves the host's code warm."""
+
+    def fire(self, call: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
         """See `Clock.fire`."""
         before = resource.getrusage(resource.RUSAGE_SELF)
         for _ in range(max(1, priming)):

@@ -82,6 +82,8 @@ class Worker:
                 return self._measure(message)
             case p.Arm():
                 return self._arm((message.case, message.set, message.subject))
+            case p.WarmUp():
+                return self._warm_up()
             case p.Fire():
                 return self._fire(message)
 
@@ -160,6 +162,7 @@ class Worker:
                 break
             number = len(samples) % self._sets(message.case)
             self._arm((message.case, number, message.subject))
+            self._warm_up()
             sample, _ = self._sample()
             samples.append(sample)
         return p.Samples(samples=tuple(samples), changed=self._held.mend(message.case))
@@ -176,12 +179,16 @@ class Worker:
             return p.Fired(sample=sample)
         return p.Fired(sample=sample, outputs=_store(outputs, message.outputs))
 
-    def _sample(self) -> tuple[p.Sample, tuple[Value, ...]]:
+    def _warm_up(self) -> Record:
         case, number, subject = _given(self._armed, "a sample to take")
         other = self._bind((case, (number + 1) % self._sets(case), subject))
+        _given(self._clock, "a clock").warm_up(other)
+        return p.Done()
+
+    def _sample(self) -> tuple[p.Sample, tuple[Value, ...]]:
+        bound = _given(self._armed, "a sample to take")
         clock = _given(self._clock, "a clock")
-        bound = (case, number, subject)
-        return clock.fire(self._bind(bound), other, priming=self._priming.get(bound, 1))
+        return clock.fire(self._bind(bound), priming=self._priming.get(bound, 1))
 
     def _sets(self, case: str) -> int:
         return len(self._held.cases[case].sets)

@@ -24,7 +24,7 @@ EAGER, FUSED = "reference/eager", "fused/eager"
 
 
 def reading(ms: float, *, faults: int = 0, parent_ms: float | None = None) -> Reading:
-    return Reading(ms, ms * 1.1, faults, 2.2 * ms + 0.2 if parent_ms is None else parent_ms)
+    return Reading(ms, ms * 1.1, faults, 1.1 * ms + 0.2 if parent_ms is None else parent_ms)
 
 
 def pair(**ms: float) -> Pair:
