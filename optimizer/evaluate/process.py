@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -53,17 +53,28 @@ class Place:
     @property
     def limits(self) -> Limits:
         """Return the limits of a worker."""
-        compile_threads = self.threads if self.device == "cuda" else 1
-        return Limits(
-            memory_bytes=self.memory_gib * _GIB,
-            environment={
-                **_KEEP_MEMORY,
-                "OMP_NUM_THREADS": str(self.threads),
-                "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"),
-                "TRITON_CACHE_DIR": str(self.folder / "triton"),
-                "TORCHINDUCTOR_COMPILE_THREADS": str(min(8, compile_threads)),
-            },
-        )
+        environment = {**_KEEP_MEMORY, "OMP_NUM_THREADS": str(self.threads)}
+        return Limits(memory_bytes=self.memory_gib * _GIB, environment=environment)
+
+    @property
+    def compiling_limits(self) -> Limits:
+        """Return the limits of a worker that compiles peers: it keeps what it compiled.
+
+        Its temporary files are kept as well: PyTorch's compiler has its precompiled headers there,
+        which take longer to make than all the rest.
+        """
+        temporary = self.folder / "tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        limits = self.limits
+        caches = {
+            "TMPDIR": str(temporary),
+            "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"),
+            "TRITON_CACHE_DIR": str(self.folder / "triton"),
+            "TORCHINDUCTOR_COMPILE_THREADS": str(
+                min(8, self.threads) if self.device == "cuda" else 1
+            ),
+        }
+        return replace(limits, environment={**limits.environment, **caches})
 
 
 @dataclass
@@ -77,7 +88,8 @@ class Process:
 
     def __post_init__(self) -> None:
         """Start it; `greet` waits until it is ready."""
-        self._child = start(self.function, limits=self.place.limits)
+        limits = self.place.compiling_limits if self.function == PEERS else self.place.limits
+        self._child = start(self.function, limits=limits)
 
     def __enter__(self) -> Self:
         """Return itself."""
