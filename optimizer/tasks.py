@@ -33,7 +33,7 @@ from optimizer.job import (
 )
 from optimizer.kernel import Kernel
 from optimizer.optimize import Workshop, optimize
-from optimizer.propose.synthesis import make_proposers
+from optimizer.propose.synthesis.make import make_proposers
 from optimizer.runners.local import LocalRunner
 from optimizer.runners.runner import Runner
 from optimizer.search.proof import freeze_dispatch
