@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from optimizer.binding import (
 )
 from optimizer.errors import CallError
 from optimizer.expression import cdiv, integer
+from optimizer.list_output import ListOutput, MemberLayout
 from optimizer.plan import Launch, LibraryCall, ReadSize
 from optimizer.scope import speaking_of
 from optimizer.shapes import output_shape
@@ -37,6 +38,7 @@ from optimizer.tables import WORD_BYTES, Tables
 from optimizer.targets.target import KernelTable
 
 _BUFFER_ALIGNMENT: Final = 256
+_Bound: TypeAlias = BoundLaunch | LibraryCall | ReadSize | None
 
 
 class Allocate(Protocol):
@@ -86,7 +88,7 @@ class PreparedCall:
         self._table_base = len(self._indices)
         self._number_base = self._table_base + len(self._words.offsets)
         layout = Layout(binding, buffers)
-        made = [self._step(bound, layout, kernels) for bound in bounds]
+        made = [self._step(bound, layout, kernels) for bound in _grouped(bounds)]
         self._steps = [step for step in made if step is not None]
 
     def __call__(self, inputs: Sequence[Value]) -> tuple[Value, ...]:
@@ -95,7 +97,7 @@ class PreparedCall:
         Raises:
             PlanError: A size that the data decide is out of its range.
         """
-        outputs: list[Value] = [make() for make in self._makers]
+        outputs: list[Value | ListOutput] = [make() for make in self._makers]
         values, fit = _addresses([*inputs, *outputs], self._mask)
         if not fit:
             inputs = [_straightened(value) for value in inputs]
@@ -112,7 +114,7 @@ class PreparedCall:
         values += self._numbers
         for step in self._steps:
             step(frame)
-        return tuple(frame.outputs)
+        return tuple(o.members() if isinstance(o, ListOutput) else o for o in frame.outputs)
 
     def _add_scratch(self, frame: Frame) -> None:
         frame.scratch = self._make_scratch()
@@ -122,9 +124,8 @@ class PreparedCall:
         frame.values += [base + offset for offset in self._offsets]
 
     def _step(
-        self, bound: BoundLaunch | LibraryCall | ReadSize | None, layout: Layout,
-        kernels: KernelTable,
-    ) -> Step | None:  # fmt: skip
+        self, bound: _Bound | tuple[ReadSize, ...], layout: Layout, kernels: KernelTable
+    ) -> Step | None:
         match bound:
             case BoundLaunch():
                 places = [self._place(argument) for argument in bound.arguments]
@@ -133,9 +134,9 @@ class PreparedCall:
                 return make_launch(bound, launcher, places, skip_empty=skip_empty)
             case LibraryCall():
                 return make_library_call(bound, layout)
-            case ReadSize():
+            case tuple():
                 return make_read(bound, layout)
-            case None:
+            case ReadSize() | None:
                 return None
 
     def _place(self, argument: Argument) -> int | Unread:
@@ -151,7 +152,7 @@ class PreparedCall:
             case Unread():
                 return argument
 
-    def _maker(self, name: str, allocate: Allocate) -> Callable[[], Value]:
+    def _maker(self, name: str, allocate: Allocate) -> Callable[[], Value | ListOutput]:
         binding = self._binding
         with speaking_of("the plan"):
             shape = output_shape(binding.spec, name, binding.sizes)
@@ -159,8 +160,8 @@ class PreparedCall:
         make = partial(allocate, dtype=dtype, device=self._device)
         if isinstance(shape, tuple):
             return partial(make, shape)
-        shapes = tuple(shape)
-        return lambda: [make(member) for member in shapes]
+        members = MemberLayout(shape, dtype)
+        return lambda: ListOutput(members, make((members.elements,)))
 
 
 class _Words:
@@ -200,7 +201,7 @@ class _Words:
                 case Table(name) if name in inputs:
                     words += [member.data_ptr() for member in frame.inputs[inputs.index(name)]]
                 case Table(name):
-                    words += [member.data_ptr() for member in frame.outputs[outputs.index(name)]]
+                    words += _member_addresses(frame.outputs[outputs.index(name)])
             if len(words) % 2:
                 words.append(0)
         return words
@@ -217,7 +218,27 @@ def _members(binding: Binding, list_over: str) -> int:
     return integer(list_over, binding.scope.values)
 
 
-def _addresses(values: Sequence[Value], mask: int) -> tuple[list[int | float], bool]:
+def _member_addresses(output: Value | ListOutput) -> list[int]:
+    if isinstance(output, ListOutput):
+        return output.addresses()
+    return [member.data_ptr() for member in output]
+
+
+def _grouped(bounds: Sequence[_Bound]) -> list[_Bound | tuple[ReadSize, ...]]:
+    """Return the steps, reads of one buffer that follow each other taken together."""
+    found: list[_Bound | tuple[ReadSize, ...]] = []
+    for bound in bounds:
+        last = found[-1] if found else None
+        if not isinstance(bound, ReadSize):
+            found.append(bound)
+        elif isinstance(last, tuple) and last[-1].buffer == bound.buffer:
+            found[-1] = (*last, bound)
+        else:
+            found.append((bound,))
+    return found
+
+
+def _addresses(values: Sequence[Value | ListOutput], mask: int) -> tuple[list[int | float], bool]:
     """Return single tensors' addresses, and whether all memory is as kernels assume.
 
     That is contiguous, and at addresses without a bit of the mask.
@@ -231,6 +252,8 @@ def _addresses(values: Sequence[Value], mask: int) -> tuple[list[int | float], b
             addresses.append(address)
             bits |= address
             fit = fit and value.is_contiguous()
+        elif isinstance(value, ListOutput):
+            bits |= value.memory.data_ptr()
         else:
             for member in value:
                 bits |= member.data_ptr()

@@ -12,6 +12,7 @@ from torch import Tensor
 from optimizer.binding import Address, Binding, BoundLaunch, Table, Unread, upper_bound
 from optimizer.errors import PlanError
 from optimizer.expression import Size
+from optimizer.list_output import ListOutput
 from optimizer.plan import LibraryCall, ReadSize
 from optimizer.scope import Scope
 from optimizer.targets.target import Launcher
@@ -30,7 +31,7 @@ class Frame:
     def __init__(
         self,
         inputs: Sequence[Value],
-        outputs: list[Value],
+        outputs: list[Value | ListOutput],
         values: list[int | float],
         scope: Scope,
     ) -> None:
@@ -74,7 +75,8 @@ class Layout:
         if name in spec.inputs:
             return frame.inputs[list(spec.inputs).index(name)]
         if name in spec.outputs:
-            return frame.outputs[list(spec.outputs).index(name)]
+            output = frame.outputs[list(spec.outputs).index(name)]
+            return output.members() if isinstance(output, ListOutput) else output
         buffer = self.buffers[name]
         assert frame.scratch is not None  # noqa: S101 - a buffer's offset says that there is one
         memory = frame.scratch[buffer.offset : buffer.offset + buffer.size_bytes]
@@ -143,27 +145,35 @@ def make_library_call(step: LibraryCall, layout: Layout) -> Step:
     return call
 
 
-def make_read(step: ReadSize, layout: Layout) -> Step:
-    """Return the step that waits for the device and reads a size."""
+def make_read(steps: Sequence[ReadSize], layout: Layout) -> Step:
+    """Return the step that waits for the device and reads sizes from one buffer, all at once."""
     binding = layout.binding
-    bound = upper_bound(binding.spec, step.axis, binding.setting.sizes)
+    name = steps[0].buffer
+    bounds = [upper_bound(binding.spec, step.axis, binding.setting.sizes) for step in steps]
+    # Names that a read decides are of use only to steps that come after it.
+    closing = binding.plan.steps[-len(steps) :] == tuple(steps)
 
     def read(frame: Frame) -> None:
-        index = int(frame.scope.fixed(step.index))
-        count = 1 if step.count is None else int(frame.scope.fixed(step.count))
-        memory = layout.tensor(frame, step.buffer)
+        scope = frame.scope
+        first = [int(scope.fixed(step.index)) for step in steps]
+        counts = [1 if s.count is None else int(scope.fixed(s.count)) for s in steps]
+        begin, end = min(first), max(map(sum, zip(first, counts, strict=True)))
+        memory = layout.tensor(frame, name)
         if not isinstance(memory, Tensor):
-            msg = f"sizes are read from a buffer or tensor; {step.buffer} is a list"
+            msg = f"sizes are read from a buffer or tensor; {name} is a list"
             raise PlanError(msg)
-        found = tuple(map(int, memory.reshape(-1)[index : index + count].tolist()))
-        if len(found) != count:
-            msg = f"{step.buffer} has {memory.numel()} elements; {count} from {index} on are read"
+        words = memory.reshape(-1)[begin:end].tolist()
+        if len(words) != end - begin:
+            msg = f"{name} has {memory.numel()} elements; {end - begin} from {begin} on are read"
             raise PlanError(msg)
-        size = found if isinstance(bound, tuple) or count != 1 else found[0]
-        _refuse_size(step, size, bound)
-        frame.read[step.axis] = size
-        frame.scope = binding.scope_after(frame.read)
-        narrow(frame, binding, step.axis, size)
+        for step, bound, index, count in zip(steps, bounds, first, counts, strict=True):
+            found = tuple(map(int, words[index - begin : index - begin + count]))
+            size = found if isinstance(bound, tuple) or count != 1 else found[0]
+            _refuse_size(step, size, bound)
+            frame.read[step.axis] = size
+            narrow(frame, binding, step.axis, size)
+        if not closing:
+            frame.scope = binding.scope_after(frame.read)
 
     return read
 
@@ -172,13 +182,13 @@ def narrow(frame: Frame, binding: Binding, axis: str, size: Size) -> None:
     """Cut the outputs that have an axis to its true size."""
     for position, tensor in enumerate(binding.spec.outputs.values()):
         for dimension, name in enumerate(tensor.shape):
-            if name == axis:
-                whole = frame.outputs[position]
-                frame.outputs[position] = (
-                    whole.narrow(dimension, 0, _of_member(size, 0))
-                    if isinstance(whole, Tensor)
-                    else [m.narrow(dimension, 0, _of_member(size, i)) for i, m in enumerate(whole)]
-                )
+            if name != axis:
+                continue
+            whole = frame.outputs[position]
+            if isinstance(whole, ListOutput):
+                whole.narrow(dimension, size)
+            elif isinstance(whole, Tensor):
+                frame.outputs[position] = whole.narrow(dimension, 0, _of_member(size, 0))
 
 
 def _launch_late(
