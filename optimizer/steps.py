@@ -152,11 +152,11 @@ def make_read(steps: Sequence[ReadSize], layout: Layout) -> Step:
     bounds = [upper_bound(binding.spec, step.axis, binding.setting.sizes) for step in steps]
     # Names that a read decides are of use only to steps that come after it.
     closing = binding.plan.steps[-len(steps) :] == tuple(steps)
+    texts = [text for step in steps for text in (step.index, step.count) if text is not None]
+    known = _ranges(steps, binding.scope) if all(map(binding.scope.knows, texts)) else None
 
     def read(frame: Frame) -> None:
-        scope = frame.scope
-        first = [int(scope.fixed(step.index)) for step in steps]
-        counts = [1 if s.count is None else int(scope.fixed(s.count)) for s in steps]
+        first, counts = known or _ranges(steps, frame.scope)
         begin, end = min(first), max(map(sum, zip(first, counts, strict=True)))
         memory = layout.tensor(frame, name)
         if not isinstance(memory, Tensor):
@@ -176,6 +176,12 @@ def make_read(steps: Sequence[ReadSize], layout: Layout) -> Step:
             frame.scope = binding.scope_after(frame.read)
 
     return read
+
+
+def _ranges(steps: Sequence[ReadSize], scope: Scope) -> tuple[list[int], list[int]]:
+    """Return for each read its first index and how many words it takes."""
+    first = [int(scope.fixed(step.index)) for step in steps]
+    return first, [1 if s.count is None else int(scope.fixed(s.count)) for s in steps]
 
 
 def narrow(frame: Frame, binding: Binding, axis: str, size: Size) -> None:
