@@ -17,7 +17,7 @@ from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.findings import Claim, Findings
 from optimizer.evaluate.pairs import PairPlan, PairProcesses, PairRun
 from optimizer.evaluate.peer_table import PeerTable
-from optimizer.evaluate.peers import needs_graph
+from optimizer.evaluate.peers import EAGER, needs_graph
 from optimizer.evaluate.process import Process
 from optimizer.evaluate.sandbox import ChildError
 from optimizer.evaluate.statistics import relative_width
@@ -151,9 +151,7 @@ class Confirmation:
         device = self.bench.place.device
         pairs = self.bench.effort.pairs or (_HOST_PAIRS if device == "cpu" else _DEVICE_PAIRS)
         peers: Mapping[str, Sequence[str]] = {
-            case.workload.name: [
-                n for n in self.table.names(case.workload.name) if self._is_fair(n)
-            ]
+            case.workload.name: self._contenders(case.workload.name, findings)
             for case in findings.public
         }
         waiting = [first]
@@ -175,6 +173,22 @@ class Confirmation:
             if time.monotonic() + next_s > self.until:
                 break
         return None
+
+    def _contenders(self, workload: str, findings: Findings) -> list[str]:
+        """Return the peers of the first pair, and note those that were far behind in ranking."""
+        times = {t.name: t for t in self.table.times[workload] if self._is_fair(t.name)}
+        best = min(getattr(t, findings.figure) for t in times.values())
+        behind = [
+            name
+            for name, time in times.items()
+            if getattr(time, findings.figure) > summary.HOPELESS * best and name != EAGER
+        ]
+        if behind:
+            findings.notes.append(
+                f"more than {summary.HOPELESS} times slower than the best peer on {workload} when "
+                f"they were ranked, and not measured again: {', '.join(behind)}"
+            )
+        return [name for name in times if name not in behind]
 
     def _run_pair(
         self,

@@ -19,6 +19,8 @@ TWIN = "twin"
 """The best peer once more, in a process of its own: the candidate of the A/A run."""
 WORKLOAD_ALPHA = 0.025
 """One-sided level at which all workloads' intervals hold together."""
+HOPELESS = 3.0
+"""A peer so many times slower than the best in ranking is in no pair; eager always is."""
 SIT_OUT = 1.5
 """A peer this many times slower than the best sits out the pairs after the first."""
 NO_FAULTS = 4
