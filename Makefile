@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-PARTS := drill bench-catalog
+PARTS := drill-daemon drill-judge drill-synthesis
+DRILLS_daemon := tests/daemon
+DRILLS_judge := tests/contracts tests/optimizer/evaluate
+DRILLS_synthesis := tests/optimizer/propose
 
 .PHONY: setup test demo lint types test-long $(addprefix test-long-,$(PARTS)) clean
 
@@ -36,8 +39,8 @@ demo: $(STAMP)
 # Slow: each part ends within 10 minutes.
 test-long: $(addprefix test-long-,$(PARTS))
 
-test-long-drill: $(STAMP)
-	$(BIN)/pytest -q -m drill --timeout 590
+$(addprefix test-long-,$(PARTS)): test-long-drill-%: $(STAMP)
+	$(BIN)/pytest -q -m drill --timeout 590 $(DRILLS_$*)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

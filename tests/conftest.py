@@ -19,6 +19,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="no accelerator on this machine"))
 
 
+@pytest.fixture(scope="session")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Artefacts and compiled peers of every judge, so that peers are compiled once."""
+    return tmp_path_factory.mktemp("judge")
+
+
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
     """A bare git repository with nothing in it."""

@@ -42,10 +42,8 @@ MAKERS: Mapping[str, Callable[[Path], Runner]] = {"fake": make_fake, "local": ma
 
 
 @pytest.fixture(scope="module", params=MAKERS)
-def runner(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Runner]:
-    runner = MAKERS[request.param](tmp_path_factory.mktemp("runner"))
+def runner(request: pytest.FixtureRequest, state: Path) -> Iterator[Runner]:
+    runner = MAKERS[request.param](state)
     yield runner
     if isinstance(runner, LocalRunner):
         runner.close()

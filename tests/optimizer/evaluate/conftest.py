@@ -1,4 +1,4 @@
-"""One machine and one folder for all tests of the judge, so that peers are compiled once."""
+"""One machine and one judge for all tests of the judge."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,12 +25,6 @@ def host() -> HardwareSpec:
 def h200() -> HardwareSpec:
     """A device that is not here."""
     return load_registry(CATALOG).hardware["h200"]
-
-
-@pytest.fixture(scope="session")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Artefacts and compiled peers."""
-    return tmp_path_factory.mktemp("judge")
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,7 @@ def test_the_evidence_survives_json_and_can_be_judged(evidence: Evidence) -> Non
     assert "Infinity" not in json.dumps(json.loads(evidence.to_json()))
 
 
+@pytest.mark.drill
 def test_a_short_deadline_ends_in_evidence_that_proves_nothing(
     evaluator: Evaluator, evidence: Evidence
 ) -> None:
@@ -80,11 +81,10 @@ def test_a_short_deadline_ends_in_evidence_that_proves_nothing(
 @pytest.mark.parametrize(
     ("candidate", "kind"),
     [
-        (BAD["NaN"][2], Incorrect),
-        (BAD["infinite loop"][0], TimedOut),
-        (BAD["syntax error"][0], Failed),
+        pytest.param(BAD["NaN"][2], Incorrect, id="incorrect"),
+        pytest.param(BAD["infinite loop"][0], TimedOut, id="loop", marks=pytest.mark.drill),
+        pytest.param(BAD["syntax error"][0], Failed, id="syntax", marks=pytest.mark.drill),
     ],
-    ids=["incorrect", "loop", "syntax"],
 )
 def test_a_candidate_that_fails_comes_back_as_its_outcome(
     evaluator: Evaluator, candidate: object, kind: type
@@ -94,6 +94,7 @@ def test_a_candidate_that_fails_comes_back_as_its_outcome(
     assert isinstance(found, kind)
 
 
+@pytest.mark.drill
 def test_wrong_only_when_it_is_timed_is_still_wrong(evaluator: Evaluator) -> None:
     """After some right calls at a public size, it stops to compute."""
     lazy = make(
