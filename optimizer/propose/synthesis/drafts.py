@@ -10,7 +10,7 @@ from optimizer.propose.synthesis.coalesce import coalesce
 from optimizer.propose.synthesis.cpp_file import CppForm, make_candidate, sketch_loop, write_cpp
 from optimizer.propose.synthesis.cpp_jagged import CppJagged
 from optimizer.propose.synthesis.dtypes import Dtypes
-from optimizer.propose.synthesis.extent import Extent
+from optimizer.propose.synthesis.extent import Extent, make_extent
 from optimizer.propose.synthesis.graph import Graph
 from optimizer.propose.synthesis.jagged import JaggedRegion, cut_jagged
 from optimizer.propose.synthesis.passes import make_passes, worth_keeping
@@ -25,6 +25,11 @@ from optimizer.propose.synthesis.signature import Signature, signature_of
 from optimizer.propose.synthesis.simplify import simplify
 from optimizer.propose.synthesis.sketch import Sketch
 from optimizer.propose.synthesis.triton_file import write_triton
+from optimizer.propose.synthesis.triton_index import (
+    LEAST_ENTRIES,
+    TritonIndexed,
+    find_indexable,
+)
 from optimizer.propose.synthesis.triton_jagged import TritonJagged
 from optimizer.propose.synthesis.triton_loops import (
     TritonElements,
@@ -92,7 +97,7 @@ class _Drafting:
         self._partition = partition
         self._dtypes = dtypes
         self._language = language
-        self._target = target
+        self._target: TargetName = target
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield the likeliest variant of every region, then others, one region at a time."""
@@ -141,6 +146,8 @@ class _Drafting:
         given = (name, region, signature, self._dtypes)
         if not region.reduces:
             kind = TritonTile if region.rows else TritonElements
+            if self._may_index(region):
+                yield lambda: TritonIndexed(*given, kind).sketch()
             yield lambda: kind(*given).sketch()
             return
         width = region.col.size if region.col else Extent()
@@ -157,6 +164,12 @@ class _Drafting:
         if find_pair(region):
             yield lambda: TritonOnline(*given).sketch()
         yield looped
+
+    def _may_index(self, region: LoopRegion) -> bool:
+        """Return whether a region's tables can have an index, and be large enough for one."""
+        tables = find_indexable(region, self._dtypes)
+        sizes = [self._largest(make_extent(table.size)) for table in tables]
+        return bool(sizes) and min(sizes) >= LEAST_ENTRIES
 
     def _shortest(self, size: Extent) -> int:
         """Return the least of a size over the public workloads."""

@@ -36,6 +36,7 @@ _LOCALS = frozenset({
     "do", "goto", "enum", "union", "using", "namespace", "new", "delete", "this", "operator",
     "private", "public", "protected", "virtual", "inline", "extern", "register", "volatile",
     "sizeof", "typedef", "true", "false", "bf16", "fp16", "stream", "sum_of", "count_before",
+    "count_in_bucket", "bucket_shift",
     "xor", "bitand", "bitor", "compl", "catch", "throw", "std", "omp",
 })  # fmt: skip
 

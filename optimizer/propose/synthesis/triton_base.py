@@ -128,6 +128,19 @@ class TritonLoop:
         tensors = (*self.signature.reads, *self.signature.writes)
         return (*tensors, *(given[name] for name in self._numbers(body)))
 
+    def search_constants(self) -> dict[str, str]:
+        """Return the compile-time constants of searches, by the table's name.
+
+        They are a plain search's steps, or the bits that number an index's buckets.
+        """
+        constants: dict[str, str] = {}
+        for value in walk(*(store.value for store in self.region.stores)):
+            if isinstance(value, Search) and value.table in self.printer.directories:
+                constants[f"{value.table.upper()}_BITS"] = f"log2({value.table}_buckets)"
+            elif isinstance(value, Search):
+                constants[f"{value.table.upper()}_STEPS"] = f"log2({value.size})"
+        return constants
+
     def _numbers(self, body: Sequence[str]) -> list[str]:
         words = set(re.findall(r"\w+", "\n".join(body)))
         names = ("elements", *self.signature.sizes, *self.signature.numbers)
@@ -145,16 +158,6 @@ def operand(size: Extent) -> str:
     """Return a size as an expression that any operator can be put beside."""
     text = str(size)
     return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
-def search_steps(region: LoopRegion) -> dict[str, str]:
-    """Return the compile-time constants of a region's searches: steps by the table's name."""
-    values = walk(*(store.value for store in region.stores))
-    return {
-        f"{search.table.upper()}_STEPS": f"log2({search.size})"
-        for search in values
-        if isinstance(search, Search)
-    }
 
 
 def _computed(place: Affine) -> bool:

@@ -10,11 +10,13 @@ from optimizer.propose.synthesis.extent import ONE
 from optimizer.propose.synthesis.neutral import neutral
 from optimizer.propose.synthesis.passes import loses_nan, make_passes, uses_in
 from optimizer.propose.synthesis.sketch import Sketch
-from optimizer.propose.synthesis.triton_base import TritonLoop, operand, search_steps
+from optimizer.propose.synthesis.triton_base import TritonLoop, operand
 from optimizer.propose.synthesis.value import Reduce
 
 WARPS = (1, 2, 4, 8, 16)
 MOST_WARPS = 16
+MOST_SEARCHES = 512
+"""So many elements a warp keep their searches in registers."""
 _COMBINE = {"sum": "+", "prod": "*"}
 
 
@@ -27,7 +29,7 @@ class TritonElements(TritonLoop):
         simple = self.width.number is None and len(self.width.names) == 1 == len(self.width.terms)
         size = str(self.width) if simple and str(self.width).isidentifier() else "elements"
         body = self.stores(self.region.stores, at=Depth.KERNEL)
-        steps = search_steps(self.region)
+        searches = self.search_constants()
         lines = [
             "start = tl.program_id(0)",
             "if WIDE:",
@@ -40,22 +42,25 @@ class TritonElements(TritonLoop):
             "BLOCK": "BLOCK",
             "EVEN": f"{operand(self.width)} % BLOCK == 0",
             "WIDE": f"{self.width} > 2147483647 - BLOCK",
-            **steps,
+            **searches,
         }
         launch = Launch(
             kernel=self.name,
             grid=(f"cdiv({self.width}, BLOCK)",),
             arguments=self.arguments(lines, {"elements": str(self.width)}),
             constants=constants,
-            warps="WARPS",
+            warps=f"max(WARPS, BLOCK // {MOST_SEARCHES})" if searches else "WARPS",
             when=f"{self.width} > 0",
         )
         return Sketch(
             code=self.kernel(lines, constants, "A program takes BLOCK elements."),
             steps=(launch,),
             functions=tuple(self.printer.functions),
-            tunables={"BLOCK": (256, 512, 1024, 2048, 4096), "WARPS": WARPS[1:4]},
-            chosen={"BLOCK": 512 if steps else 1024, "WARPS": 4},
+            tunables={
+                "BLOCK": ((128,) if searches else ()) + (256, 512, 1024, 2048, 4096),
+                "WARPS": WARPS[:4] if searches else WARPS[1:4],
+            },
+            chosen={"BLOCK": 512 if searches else 1024, "WARPS": 4},
             note=f"{self.region.kind}, a block of elements a program",
         )
 
@@ -96,7 +101,7 @@ class TritonTile(TritonLoop):
             "BLOCK": block_name,
             "ROWS": rows_name,
             "EVEN": f"{operand(self.width)} % {block_name} == 0",
-            **search_steps(self.region),
+            **self.search_constants(),
         }
         grid = (f"cdiv({self.height}, {rows_name})", f"cdiv({self.width}, {block_name})")
         launch = Launch(
@@ -150,7 +155,7 @@ class TritonRow(TritonLoop):
         constants = {
             "BLOCK": block,
             "EVEN": f"{operand(self.width)} % {block} == 0",
-            **search_steps(self.region),
+            **self.search_constants(),
         }
         tunables = {"PER_WARP": (128, 256, 512, 1024, 2048)}
         chosen = {"PER_WARP": 512}
@@ -202,7 +207,7 @@ class TritonLooped(TritonLoop):
         constants = {
             "BLOCK": "BLOCK",
             "EVEN": f"{operand(self.width)} % BLOCK == 0",
-            **search_steps(self.region),
+            **self.search_constants(),
         }
         launch = Launch(
             kernel=self.name,

@@ -110,6 +110,40 @@ def count_before(table_ptr, size, needle, STEPS: tl.constexpr, EQUAL: tl.constex
     before = (last <= needle) if EQUAL else (last < needle)
     return first.to(tl.int64) + (before & (first < size)).to(tl.int64)
 '''
+_BUCKET_SHIFT = '''\
+@triton.jit
+def bucket_shift(span, BITS: tl.constexpr):
+    """Return the least shift that leaves no more than BITS bits of an unsigned number."""
+    shift = tl.zeros_like(span)
+    for step in tl.static_range(6):
+        more = 32 >> step
+        longer = (span >> (shift + (more - 1))) >> BITS
+        shift = tl.where(longer != 0, shift + more, shift)
+    return shift
+'''
+_COUNT_IN_BUCKET = '''\
+@triton.jit
+def count_in_bucket(directory_ptr, table_ptr, needle, BITS: tl.constexpr, EQUAL: tl.constexpr):
+    """Return how many elements of a sorted table are below `needle` (or equal, if EQUAL).
+
+    Elements before its bucket are below it, those behind are above: what is left is halved for as
+    long as any needle of the program has some left.
+    """
+    first = tl.load(table_ptr).to(tl.int64)
+    shift = tl.load(directory_ptr + ((1 << BITS) + 1)).to(tl.uint64)
+    offset = (tl.maximum(needle.to(tl.int64), first) - first).to(tl.uint64)
+    bucket = tl.minimum(offset >> shift, (1 << BITS) - 1).to(tl.int32)
+    low = tl.load(directory_ptr + bucket)
+    high = tl.load(directory_ptr + bucket + 1)
+    while tl.max(high - low) > 0:
+        middle = low + (high - low) // 2
+        element = tl.load(table_ptr + middle, mask=low < high, other=0)
+        before = (element <= needle) if EQUAL else (element < needle)
+        before = before & (low < high)
+        low = tl.where(before, middle + 1, low)
+        high = tl.where(before, high, middle)
+    return low.to(tl.int64)
+'''
 FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "load": (_LOAD, ()),
     "keep": (_KEEP, ()),
@@ -124,6 +158,8 @@ FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "floor_divide": (_FLOOR_DIVIDE, ()),
     "modulo": (_MODULO, ()),
     "count_before": (_COUNT_BEFORE, ()),
+    "bucket_shift": (_BUCKET_SHIFT, ()),
+    "count_in_bucket": (_COUNT_IN_BUCKET, ()),
 }
 """By name: the text, and the functions that it uses itself."""
 

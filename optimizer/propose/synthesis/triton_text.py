@@ -56,6 +56,8 @@ class TritonPrinter:
     moving: str = "col"
     """The loop variable that is a block of elements, and so needs a mask."""
     mask: str = "mask"
+    directories: Mapping[str, str] = field(default_factory=dict)
+    """Of tables that have one, the index in which a search begins: see `triton_index`."""
 
     def declare(self, name: str, value: Value, text: Text) -> str:
         """See `emission.Printer`."""
@@ -186,8 +188,11 @@ class TritonPrinter:
 
     def _search(self, value: Search, use: Use) -> Text:
         needle = use(value.needle).code
-        steps = f"{value.table.upper()}_STEPS"
         table, equal = f"{value.table}_ptr", str(value.right)
+        if value.table in self.directories:
+            directory, bits = f"{self.directories[value.table]}_ptr", f"{value.table.upper()}_BITS"
+            return self.call("count_in_bucket", directory, table, needle, bits, equal)
+        steps = f"{value.table.upper()}_STEPS"
         return self.call("count_before", table, value.size, needle, steps, equal)
 
 
