@@ -122,7 +122,7 @@ def _with_output_sizes(
 
 
 def _traced(form: str, function: Callable[..., Any], flat: Sequence[Tensor]) -> fx.GraphModule:
-    table = dict(core_aten_decompositions())
+    table: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
     for packet in _KEPT_WHOLE:
         for overload in packet.overloads():  # type: ignore[no-untyped-call]
             table.pop(getattr(packet, overload), None)

@@ -18,12 +18,11 @@ def coalesce(region: LoopRegion) -> LoopRegion:
     Contiguous operands become one long row; a bias along the last axis leaves rows and columns.
     Reductions keep their columns, and what lies outside is one axis of rows if possible.
     """
-    if region.col and not region.reduces:
-        while region.rows:
-            merged = _merge(region, region.rows[-1], region.col, COL)
-            if merged is None:
-                break
-            region = merged
+    while region.rows and region.col and not region.reduces:
+        merged = _merge(region, region.rows[-1], region.col, COL)
+        if merged is None:
+            break
+        region = merged
     position = len(region.rows) - 1
     while position > 0:
         outer, inner = region.rows[position - 1 : position + 1]

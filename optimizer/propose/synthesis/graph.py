@@ -35,7 +35,8 @@ class Expr(Record):
 
 
 Argument = TypeAliasType(
-    "Argument", "Ref | Expr | bool | int | float | str | tuple[Argument, ...] | None"
+    "Argument",
+    "Ref | Expr | bool | int | float | str | tuple[Argument, ...] | None",  # pyright: ignore[reportInvalidTypeForm] - its own name
 )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 from optimizer.propose.synthesis.dtypes import Dtypes, is_float
 from optimizer.propose.synthesis.emission import Depth, depth_of
@@ -20,7 +21,7 @@ NEUTRAL: Mapping[str, float] = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min"
 _LEAST_INTEGERS: Mapping[str, int] = {"int64": 2**63, "int32": 2**31, "int16": 2**15, "int8": 2**7}
 _SAMPLES = (-2.9, 0.37, 7.3)
 """Finite numbers of either sign that stand for what is not masked, such as a row's mean."""
-_MEANINGS: Mapping[str, Callable[..., float]] = {
+_MEANINGS: Mapping[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
     "div": lambda a, b: a / b, "neg": lambda a: -a, "abs": abs, "exp": math.exp,
     "sqrt": math.sqrt, "tanh": math.tanh, "erf": math.erf, "max": max, "min": min,
@@ -35,17 +36,14 @@ def choose_fillers(
 
     The choice satisfies as many of the reductions as any.
     """
-    loads = sorted(
-        {
-            part
-            for reduction in reductions
-            for part in walk(reduction.body)
-            if isinstance(part, Load)
-            and depth_of(part) == Depth.ELEMENT
-            and is_float(dtypes.computed(part.dtype))
-        },
-        key=lambda load: load.tensor,
-    )
+    parts = (part for reduction in reductions for part in walk(reduction.body))
+    loads = [
+        part
+        for part in dict.fromkeys(parts)
+        if isinstance(part, Load)
+        and depth_of(part) == Depth.ELEMENT
+        and is_float(dtypes.computed(part.dtype))
+    ]
     best: tuple[dict[Load, float], frozenset[Reduce]] = ({}, frozenset())
     for numbers in product((0.0, -math.inf, math.inf), repeat=min(len(loads), 3)):
         fillers = dict(zip(loads, numbers, strict=False))
@@ -95,6 +93,6 @@ def _value(value: Value, fillers: Mapping[Load, float], sample: float) -> float:
             return sample
         case Apply(op=op, args=args):
             meaning = _MEANINGS[op.partition(":")[0]]
-            return meaning(*(_value(arg, fillers, sample) for arg in args))
+            return float(meaning(*(_value(arg, fillers, sample) for arg in args)))
         case _:
             raise KeyError(value)

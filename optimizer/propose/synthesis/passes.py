@@ -66,14 +66,16 @@ def uses_in(roots: Sequence[Value]) -> Counter[Value]:
 
 def worth_keeping(passes: Passes) -> tuple[Value, ...]:
     """Return the values of elements that several loops compute at a cost: the outermost ones."""
-    computed = [
-        {v for v in outside(roots) if isinstance(v, Apply) and depth_of(v) == Depth.ELEMENT}
-        for roots in passes.bodies
+    loops = Counter(value for roots in passes.bodies for value in outside(roots))
+    costly = [
+        value
+        for value, times in loops.items()
+        if times > 1
+        and depth_of(value) == Depth.ELEMENT
+        and any(_is_costly(part) for part in outside([value]))
     ]
-    shared = [v for v in dict.fromkeys(v for s in computed for v in s) if _in_several(v, computed)]
-    costly = [v for v in shared if any(_is_costly(p) for p in outside([v]))]
     inner = {part for v in costly for part in outside([v]) if part is not v and part != v}
-    return tuple(sorted((v for v in costly if v not in inner), key=lambda v: v.hint))
+    return tuple(value for value in costly if value not in inner)
 
 
 def _is_costly(value: Value) -> bool:
@@ -104,7 +106,3 @@ def loses_nan(reduction: Reduce, region: LoopRegion) -> bool:
 
     uses = [s for s in region.stores if reduction in set(walk(s.value))]
     return reduction.kind in {"max", "min"} and not all(map(summed, uses))
-
-
-def _in_several(value: Value, computed: Sequence[set[Apply]]) -> bool:
-    return sum(value in several for several in computed) > 1

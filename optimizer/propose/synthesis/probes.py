@@ -28,11 +28,13 @@ def make_probes(spec: OperatorSpec, dtypes: Mapping[str, str]) -> tuple[Workload
             sizes[probe][name] = size
             used.add(size)
     return tuple(
-        Workload(
-            name=f"probe-{probe}",
-            sizes=sizes[probe],
-            dtypes=dict(dtypes),
-            attributes=dict(_attributes(spec, probe)),
+        Workload.model_validate(
+            {
+                "name": f"probe-{probe}",
+                "sizes": sizes[probe],
+                "dtypes": dict(dtypes),
+                "attributes": dict(_attributes(spec, probe)),
+            }
         )
         for probe in range(PROBES)
     )
