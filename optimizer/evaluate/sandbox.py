@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
@@ -42,6 +42,8 @@ _ROOT = Path(__file__).parents[2]
 _MARK = "KERNELEVOLVE_CHILD"
 _TAIL_BYTES = 8192
 _REAPED_S = 30.0
+_STARTED_S = 1.0
+"""How long a process may take from its file to its environment."""
 _INHERITED = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "OMP_NUM_THREADS",
@@ -96,6 +98,7 @@ class Child:
 
     def __init__(self, function: str, limits: Limits) -> None:
         self._mark = uuid.uuid4().hex
+        self._since = time.time() - 1.0  # the kernel's clock ticks coarsely
         self._gone = False
         self._received, self._tail = bytearray(), bytearray()
         self._scratch = make_scratch()
@@ -163,7 +166,7 @@ class Child:
         if self._gone:
             return
         self._gone = True
-        _kill_group(self._process.pid, self._mark)
+        _kill_group(self._process.pid, self._mark, since=self._since)
         with contextlib.suppress(subprocess.TimeoutExpired):
             # A driver can hold a killed process for a while; a judge that waits for ever is worse.
             self._process.wait(timeout=_REAPED_S)
@@ -267,11 +270,29 @@ def _time_left(until: float) -> float:
     return left
 
 
-def _kill_group(group: int, mark: str) -> None:
+def _kill_group(group: int, mark: str, *, since: float) -> None:
     """Kill a process group, then whatever left it but still carries the mark."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
-    for process in psutil.process_iter():
+    blank = _kill_marked(psutil.process_iter(), mark, since=since)
+    # What is just being started shows no environment yet, though its parent has its id already.
+    until = time.monotonic() + _STARTED_S
+    while blank and time.monotonic() < until:
+        time.sleep(0.005)
+        blank = _kill_marked(blank, mark, since=since)
+
+
+def _kill_marked(
+    processes: Iterable[psutil.Process], mark: str, *, since: float
+) -> list[psutil.Process]:
+    """Kill those that carry the mark; return the young ones of which it can't be told yet."""
+    blank = []
+    for process in processes:
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(_MARK) == mark:
+            environment = process.environ()
+            if environment.get(_MARK) == mark:
                 process.kill()
+            # The kernel's own threads have no file, and dead processes have none left.
+            elif not environment and process.exe() and process.create_time() > since:
+                blank.append(process)
+    return blank
