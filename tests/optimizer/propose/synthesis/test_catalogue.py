@@ -1,11 +1,12 @@
 """The catalogue's operators in both languages, at the sizes at which kernels break."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from operator_registry.registry import Operator
-from optimizer.candidate import load_tunables
+from optimizer.candidate import Candidate, load_tunables
 from optimizer.evaluate.screen import find_fault
 from optimizer.targets import make_target
 from optimizer.targets.target import Artefact, Build
@@ -31,6 +32,12 @@ SIZES = {
 LONG = {"rms_norm": {"rows": 2, "cols": 2500}, "softmax": {"rows": 2, "cols": 2500}}
 
 
+@cache
+def made(name: str, language: str) -> tuple[Candidate, ...]:
+    """Return the drafts from an operator's reference."""
+    return drafts_of(catalogue()[name], language)
+
+
 def calls(operator: Operator, *, more: bool = False) -> list[Call]:
     bindings = [{"T": dtype} for dtype in operator.spec.dtypes.get("T", ())] or [{}]
     several = (*SIZES[operator.name], *([LONG[operator.name]] if more else ()))
@@ -40,7 +47,7 @@ def calls(operator: Operator, *, more: bool = False) -> list[Call]:
 @pytest.mark.parametrize("name", SIZES)
 def test_every_cpp_draft_is_right(name: str, tmp_path: Path) -> None:
     operator = catalogue()[name]
-    drafts = drafts_of(operator, "cpp")
+    drafts = made(name, "cpp")
     several = calls(operator, more=name in LONG)
 
     tables = built([(draft, several) for draft in drafts], tmp_path)
@@ -54,7 +61,7 @@ def test_every_cpp_draft_is_right(name: str, tmp_path: Path) -> None:
 def test_every_triton_draft_is_right_in_the_interpreter(name: str) -> None:
     operator = catalogue()[name]
 
-    for draft in drafts_of(operator, "triton"):
+    for draft in made(name, "triton"):
         for call in calls(operator, more=name in LONG):
             call.check(draft, interpreted(draft))
 
@@ -62,7 +69,7 @@ def test_every_triton_draft_is_right_in_the_interpreter(name: str) -> None:
 @pytest.mark.parametrize("name", SIZES)
 def test_every_triton_draft_compiles_for_the_device(name: str, tmp_path: Path) -> None:
     operator = catalogue()[name]
-    drafts = drafts_of(operator, "triton")
+    drafts = made(name, "triton")
     call = calls(operator)[-1]
     builds = [Build(code=d.code, instances=call.instances(d)) for d in drafts]
 
@@ -81,7 +88,7 @@ def test_events_are_truncated_by_the_calls_own_limit(
     language: str, attribute: int, tmp_path: Path
 ) -> None:
     operator = catalogue()["batch_event_truncate"]
-    (draft,) = drafts_of(operator, language)
+    (draft,) = made(operator.name, language)
     call = Call(operator, SIZES[operator.name][0], {"T": "int64"}, {"max_events": attribute})
 
     kernels = interpreted(draft) if language == "triton" else built([(draft, [call])], tmp_path)[0]
@@ -101,7 +108,7 @@ def test_equivalents_are_captured_as_well(form: str) -> None:
 @pytest.mark.parametrize("language", ["cpp", "triton"])
 @pytest.mark.parametrize("name", SIZES)
 def test_drafts_pass_the_screen_and_choose_among_their_tunables(name: str, language: str) -> None:
-    for draft in drafts_of(catalogue()[name], language):
+    for draft in made(name, language):
         tunables = load_tunables(draft.code, language=language)
 
         assert find_fault(draft, hardware(language)) is None
@@ -120,6 +127,6 @@ def test_code_is_the_same_on_every_run(language: str) -> None:
 @pytest.mark.parametrize("name", SIZES)
 def test_code_has_lines_that_a_person_can_read(name: str) -> None:
     for language in ("cpp", "triton"):
-        for draft in drafts_of(catalogue()[name], language):
+        for draft in made(name, language):
             assert max(map(len, draft.code.splitlines())) <= 120
             assert draft.code.count("\n") < 250
