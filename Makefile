@@ -28,7 +28,7 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 test: $(STAMP)
 	$(BIN)/pytest -q -m "not drill"
