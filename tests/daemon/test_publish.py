@@ -250,7 +250,13 @@ def test_a_lost_database_makes_nobody_a_stranger(world: World) -> None:
     assert found == Updated(number=1)
 
 
-@pytest.mark.parametrize("update", [False, True], ids=["opening", "updating"])
+@pytest.mark.parametrize(
+    "update",
+    [
+        pytest.param(False, id="opening"),
+        pytest.param(True, id="updating", marks=pytest.mark.drill),
+    ],
+)
 def test_killed_at_any_step_and_started_again_it_does_nothing_twice(
     tmp_path: Path,
     update: bool,  # noqa: FBT001 - pytest fills it
