@@ -178,14 +178,16 @@ class Confirmation:
         """Return the peers of the first pair, and note those that were far behind in ranking."""
         times = {t.name: t for t in self.table.times[workload] if self._is_fair(t.name)}
         best = min(getattr(t, findings.figure) for t in times.values())
+        device = self.bench.place.device
+        hopeless = summary.HOPELESS if device == "cpu" else summary.DEVICE_HOPELESS
         behind = [
             name
             for name, time in times.items()
-            if getattr(time, findings.figure) > summary.HOPELESS * best and name != EAGER
+            if getattr(time, findings.figure) > hopeless * best and name != EAGER
         ]
         if behind:
             findings.notes.append(
-                f"more than {summary.HOPELESS} times slower than the best peer on {workload} when "
+                f"more than {hopeless} times slower than the best peer on {workload} when "
                 f"they were ranked, and not measured again: {', '.join(behind)}"
             )
         return [name for name in times if name not in behind]

@@ -21,6 +21,8 @@ WORKLOAD_ALPHA = 0.025
 """One-sided level at which all workloads' intervals hold together."""
 HOPELESS = 3.0
 """A peer so many times slower than the best in ranking is in no pair; eager always is."""
+DEVICE_HOPELESS = 1.5
+"""The same on a device, whose own clock no other process disturbs, and where compiling is dear."""
 SIT_OUT = 1.5
 """A peer this many times slower than the best sits out the pairs after the first."""
 NO_FAULTS = 4
