@@ -119,10 +119,14 @@ class CudaTarget:
             "num_stages": instance.stages,
             "enable_fp_fusion": True,
         }
+        target = GPUTarget("cuda", self._capability, self.warp_size)
         try:
-            kernel = triton.compile(
-                source, GPUTarget("cuda", self._capability, self.warp_size), options
-            )
+            try:
+                kernel = triton.compile(source, target, options)
+            except SystemError:
+                # Python counts the depth of a syntax tree in a place that threads share, and
+                # sometimes finds the count of another thread: no fault of the code.
+                kernel = triton.compile(source, target, options)
         except Exception as error:
             raise BuildError(explain(error)) from error
         facts = CubinFacts(
