@@ -10,12 +10,21 @@ from operator_registry.record import Record
 Figure = Literal["device_ms", "call_ms"]
 
 
+LARGEST_RATIO = 1e9
+"""Stands for "no upper end": infinity has no place in JSON."""
+
+
 class Interval(Record):
     """A two-sided interval around an estimate, on the ratio's own scale."""
 
     low: float
     estimate: float
     high: float
+
+    @property
+    def bounded(self) -> bool:
+        """Return whether it has two ends; that of too few process pairs has none."""
+        return self.low > 0 and self.high < LARGEST_RATIO
 
 
 class PeerRow(Record):

@@ -52,7 +52,7 @@ def _weigh(evidence: Evidence) -> Verdict:
     if ratio.high <= goal:
         return NotBetter(reason=f"{measured}, not above {goal:g}")
     if ratio.low <= goal:
-        return Unclear(reason=f"{measured}: {goal:g} lies inside the interval")
+        return Unclear(reason=f"{measured}: {goal:g} can't be ruled out; a larger budget may tell")
     doubtful = min(_served(evidence), key=lambda workload: workload.ratio.low)
     if doubtful.ratio.low < FLOOR:
         return Unclear(
@@ -69,4 +69,6 @@ def _served(evidence: Evidence) -> list[WorkloadEvidence]:
 
 
 def _text(ratio: Interval) -> str:
+    if not ratio.bounded:
+        return f"{ratio.estimate:.3f} (too few process pairs for an interval)"
     return f"{ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"

@@ -130,7 +130,7 @@ def workload_table(evidence: Evidence) -> str:
 
 def ratio_text(ratio: Interval) -> str:
     """Return a ratio with its interval; too few pairs have none."""
-    if ratio.low <= 0:
+    if not ratio.bounded:
         return f"{ratio.estimate:.2f}x (no interval)"
     return f"{ratio.estimate:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
 

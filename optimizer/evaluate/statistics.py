@@ -6,11 +6,9 @@ from statistics import fmean, quantiles, stdev
 
 from scipy.special import stdtrit
 
-from knowledge.evidence import Interval
+from knowledge.evidence import LARGEST_RATIO, Interval
 from optimizer.evaluate.protocol import Sample
 
-LARGEST_RATIO = 1e9
-"""Stands for "no upper end": infinity has no place in JSON."""
 LEAST_CALM = 3
 UNKNOWN = Interval(low=0.0, estimate=1.0, high=LARGEST_RATIO)
 

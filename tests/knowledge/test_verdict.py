@@ -106,3 +106,12 @@ def test_better_always_means_that_the_lower_end_beats_the_goal(
 
     assert isinstance(verdict, Better) == (low > goal)
     assert isinstance(verdict, NotBetter) == (low + width <= goal)
+
+
+def test_a_ratio_of_too_few_pairs_is_told_without_its_endless_interval() -> None:
+    endless = Interval(low=1e-12, estimate=1.2, high=1e9)
+
+    verdict = judge(make(endless))
+
+    assert isinstance(verdict, Unclear)
+    assert "too few process pairs" in verdict.reason

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge.evidence import LARGEST_RATIO
 from optimizer.evaluate.protocol import Sample
 from optimizer.evaluate.statistics import (
-    LARGEST_RATIO,
     combined_ratios,
     is_calm,
     quick,
