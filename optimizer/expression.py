@@ -43,6 +43,10 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "largest": largest,
     "log2": lambda a: max(0, math.ceil(math.log2(a))) if a > 0 else 0,
 }
+_LONGEST = 4000
+"""Characters of an expression."""
+_LARGEST = 2**63
+"""No size is larger. A plan is foreign: squares of squares must not fill the judge's memory."""
 _ALLOWED = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call, ast.Name, ast.Load,
     ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.USub,
@@ -62,10 +66,14 @@ def evaluate(text: str, names: Mapping[str, object]) -> object:
         raise ExpressionError(msg)
     try:
         # Only whitelisted syntax reaches this point: no attribute, no subscript, no builtin.
-        return eval(code, {"__builtins__": {}, **FUNCTIONS}, dict(names))  # noqa: S307
+        value = eval(code, {"__builtins__": {}, **FUNCTIONS}, dict(names))  # noqa: S307
     except (ArithmeticError, TypeError) as error:
         msg = f"{text!r} has no value here: {error}"
         raise ExpressionError(msg) from error
+    if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+        msg = f"{text!r} does not fit in 64 bits"
+        raise ExpressionError(msg)
+    return value
 
 
 def integer(text: str, names: Mapping[str, object]) -> int:
@@ -92,6 +100,9 @@ def names_in(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> tuple[CodeType, frozenset[str]]:
+    if len(text) > _LONGEST:
+        msg = f"an expression has {len(text)} characters, at most {_LONGEST} are read"
+        raise ExpressionError(msg)
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
