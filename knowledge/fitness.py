@@ -59,19 +59,13 @@ def fitness(outcome: Outcome, figure: Figure | None = None) -> float:
 
 def hand_back(
     times: Sequence[WorkloadTime], figure: Figure | None = None, *, floor: float = FLOOR
-) -> dict[str, str]:
-    """Return the dispatch table to freeze before a confirming run: workload -> peer that serves it.
+) -> frozenset[str]:
+    """Return the workloads on which the candidate reached less than `floor` of its best peer.
 
-    Named are the workloads on which the candidate reached less than `floor` of its best peer.
+    They are the dispatch table to freeze before a confirming run: there the baseline serves.
     """
-    figure = figure or pick_figure(times)
-    by_workload = ratios(times, figure)
-    table = {}
-    for time in times:
-        peer = find_best_peer(time, figure)
-        if peer is not None and by_workload[time.workload] < floor:
-            table[time.workload] = peer.name
-    return table
+    by_workload = ratios(times, figure or pick_figure(times))
+    return frozenset(name for name, ratio in by_workload.items() if ratio < floor)
 
 
 def _value(time: PeerTime | WorkloadTime, figure: Figure) -> float:

@@ -75,13 +75,11 @@ def _replay(
     return verifications
 
 
-def handed_back(kernel: Kernel) -> dict[str, str]:
+def handed_back(kernel: Kernel) -> frozenset[str]:
     """Return the workloads that a kernel's dispatch table leaves to peers."""
-    return {
-        entry.workload: entry.served_by.peer
-        for entry in kernel.dispatch.entries
-        if isinstance(entry.served_by, ByPeer)
-    }
+    return frozenset(
+        entry.workload for entry in kernel.dispatch.entries if isinstance(entry.served_by, ByPeer)
+    )
 
 
 def compare(published: Evidence, replay: Evidence | Outcome) -> Finding:

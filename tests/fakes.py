@@ -1,6 +1,6 @@
 """Stand-ins that remember: for the world's sake, never for our own decisions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from daemon.forge import ForgeRefusedError, PullRequest, PullRequestDraft
@@ -108,7 +108,7 @@ class FakeRunner:
     confirm_one: Callable[[Candidate], Evidence | Outcome] = make_evidence
     clock: FakeClock = field(default_factory=FakeClock)
     ran: list[str] = field(default_factory=list)
-    confirmed: list[tuple[str, float, Mapping[str, str]]] = field(default_factory=list)
+    confirmed: list[tuple[str, float, Collection[str]]] = field(default_factory=list)
     """Candidate, level and dispatch of each confirming run."""
 
     @property
@@ -126,7 +126,7 @@ class FakeRunner:
         *,
         deadline_s: float,
         alpha: float,
-        handed_back: Mapping[str, str],
+        handed_back: Collection[str],
     ) -> Evidence | Outcome:
         self.clock.now_s += 10
         self.confirmed.append((candidate.id, alpha, handed_back))

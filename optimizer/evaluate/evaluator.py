@@ -3,7 +3,7 @@
 import random
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -124,7 +124,7 @@ class Evaluator:
         *,
         deadline_s: float,
         alpha: float,
-        handed_back: Mapping[str, str],
+        handed_back: Collection[str],
     ) -> Evidence | Outcome:
         """Return the evidence of a confirming run; see `Runner.confirm`."""
         if not self._bench.timed:
@@ -133,7 +133,8 @@ class Evaluator:
         until = time.monotonic() + deadline_s
         self._kill()  # nothing else of ours runs beside a confirming run
         peers = self._bench.peer_table(self._public_cases())
-        claim = Claim(candidate, handed_back, alpha, self._minimum_gain, seed=fresh_seed())
+        dispatch = frozenset(handed_back)
+        claim = Claim(candidate, dispatch, alpha, self._minimum_gain, seed=fresh_seed())
         return Confirmation(self._bench, claim, peers, until).run()
 
     def _public_cases(self) -> list[CheckedCase]:

@@ -24,7 +24,7 @@ class Claim:
     """What a confirming run tests, fixed before it begins."""
 
     candidate: Candidate
-    handed_back: Mapping[str, str]
+    handed_back: frozenset[str]
     """The frozen dispatch table: workload -> the peer that serves it."""
     alpha: float
     minimum_gain: float
@@ -108,7 +108,7 @@ class Findings:
             weight=workload.weight,
             roofline_ms=memory_bound_ms(spec, sizes, hardware, dtypes=workload.dtypes),
             impossible_below_ms=impossible_below_ms(spec, sizes, hardware, dtypes=workload.dtypes),
-            handed_to=self.claim.handed_back.get(workload.name),
+            handed_back=workload.name in self.claim.handed_back,
             error=agreement.error,
             reference_error=agreement.reference_error,
         )

@@ -37,7 +37,7 @@ class PairPlan:
     """By workload."""
     twins: Mapping[str, str]
     """By workload, the peer that is measured against itself."""
-    handed_back: Mapping[str, str]
+    handed_back: frozenset[str]
     """Workloads that the candidate does not serve."""
 
 

@@ -62,8 +62,8 @@ class Measured:
     weight: float
     roofline_ms: float | None
     impossible_below_ms: float
-    handed_to: str | None
-    """The peer that serves it by the frozen dispatch table."""
+    handed_back: bool
+    """By the dispatch table, frozen before the run, the baseline serves it."""
     error: float
     reference_error: float
 
@@ -129,8 +129,7 @@ def describe_workload(
     """
     name = measured.workload
     baseline = best_peer(pairs, name, figure)
-    rows = _peer_rows(pairs, name)
-    server = _server(measured, rows, baseline)
+    server = baseline if measured.handed_back else CANDIDATE
     ratios = (1.0,) * len(pairs)
     if server == CANDIDATE:
         ratios = pair_ratios(pairs, name, baseline, CANDIDATE, figure=figure)
@@ -144,7 +143,7 @@ def describe_workload(
         served_by=served_by if server == CANDIDATE else server,
         device_ms=device_ms,
         call_ms=_pooled(pairs, name, server, "call_ms"),
-        peers=rows,
+        peers=_peer_rows(pairs, name),
         best_peer=baseline,
         pair_ratios=ratios,
         ratio=ratio_interval(ratios, alpha=alpha) if server == CANDIDATE else CERTAIN,
@@ -216,7 +215,7 @@ def find_faults(
         baseline: The best peer's name.
         host_clock: The calls run on the host, so that the judge's clock sees all of each.
     """
-    if measured.handed_to is not None:
+    if measured.handed_back:
         return
     name = measured.workload
     mine = [r for pair in pairs for r in pair[name][CANDIDATE]]
@@ -242,13 +241,6 @@ def find_faults(
 
 def _gap_ms(readings: Sequence[Reading]) -> float:
     return median(r.parent_ms - r.call_ms for r in readings)
-
-
-def _server(measured: Measured, rows: Sequence[PeerRow], baseline: str) -> str:
-    if measured.handed_to is None:
-        return CANDIDATE
-    known = {row.name for row in rows}
-    return measured.handed_to if measured.handed_to in known else baseline
 
 
 def _peer_rows(pairs: Sequence[Pair], workload: str) -> tuple[PeerRow, ...]:

@@ -1,6 +1,6 @@
 """Where trials run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from knowledge.evaluation import Environment, Evaluation
@@ -31,7 +31,7 @@ class Runner(Protocol):
         *,
         deadline_s: float,
         alpha: float,
-        handed_back: Mapping[str, str],
+        handed_back: Collection[str],
     ) -> Evidence | Outcome:
         """Return the evidence of a confirming run in fresh processes.
 
@@ -41,8 +41,8 @@ class Runner(Protocol):
             candidate: The kernel, frozen.
             deadline_s: Seconds that the run may take; fewer pairs are taken when it is short.
             alpha: One-sided level of the lower end of the ratio's interval.
-            handed_back: The dispatch table as frozen before the run: workload -> the peer that
-                serves it in the kernel's stead; absent ones are served by the candidate.
+            handed_back: The dispatch table as frozen before the run: the workloads that the
+                baseline serves in the kernel's stead.
 
         Raises:
             RunnerError: The machine failed; nothing is known of the candidate.

@@ -44,15 +44,15 @@ def next_alpha(first: float, confirmations: Sequence[Confirmation]) -> float:
     return float(first / 2 ** len(confirmations))
 
 
-def freeze_dispatch(outcome: Outcome) -> dict[str, str]:
-    """Return which workloads are handed back to which peer.
+def freeze_dispatch(outcome: Outcome) -> frozenset[str]:
+    """Return which workloads are handed back to the baseline.
 
     None are where the candidate is worth serving nowhere: then the run shows by how much it loses.
     """
     if not isinstance(outcome, Passed):
-        return {}
+        return frozenset()
     table = hand_back(outcome.times, floor=WORTH_SERVING)
-    return {} if len(table) == len(outcome.times) else table
+    return frozenset() if len(table) == len(outcome.times) else table
 
 
 def conclude(trials: Sequence[Trial], confirmations: Sequence[Confirmation]) -> Verdict:

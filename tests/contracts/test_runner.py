@@ -68,7 +68,7 @@ def test_results_hold_in_the_runners_environment(runner: Runner) -> None:
 
 
 def test_a_sound_candidate_is_confirmed_with_evidence_of_itself(runner: Runner) -> None:
-    found = runner.confirm(GOOD, deadline_s=60, alpha=0.01, handed_back={})
+    found = runner.confirm(GOOD, deadline_s=60, alpha=0.01, handed_back=())
 
     assert isinstance(found, Evidence)
     assert found.candidate == GOOD.id
@@ -76,6 +76,6 @@ def test_a_sound_candidate_is_confirmed_with_evidence_of_itself(runner: Runner) 
 
 
 def test_a_bad_candidate_is_confirmed_as_its_outcome(runner: Runner) -> None:
-    found = runner.confirm(BROKEN, deadline_s=60, alpha=0.01, handed_back={})
+    found = runner.confirm(BROKEN, deadline_s=60, alpha=0.01, handed_back=())
 
     assert found == FAILED

@@ -60,7 +60,7 @@ def test_the_device_time_is_below_the_call_time(evaluations: list[Evaluation]) -
 
 
 def test_a_confirming_run_ends_in_evidence(judge: Evaluator) -> None:
-    found = judge.confirm(make(), deadline_s=200, alpha=0.01, handed_back={})
+    found = judge.confirm(make(), deadline_s=200, alpha=0.01, handed_back=())
 
     assert isinstance(found, Evidence), found
     assert found.faults == ()

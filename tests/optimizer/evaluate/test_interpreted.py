@@ -78,4 +78,4 @@ def test_a_kernel_that_imports_os_never_runs(judge: Evaluator) -> None:
 
 def test_nothing_is_confirmed_without_a_device(judge: Evaluator) -> None:
     with pytest.raises(RunnerError, match="h200"):
-        judge.confirm(make(), deadline_s=1, alpha=0.01, handed_back={})
+        judge.confirm(make(), deadline_s=1, alpha=0.01, handed_back=())
