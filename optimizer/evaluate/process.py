@@ -12,6 +12,7 @@ from knowledge.outcome import Failed, Stage, TimedOut
 from operator_registry.record import Record
 from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
+from optimizer.evaluate.guards import ALL_UP, Guards
 from optimizer.evaluate.sandbox import (
     ChildError,
     ChildRaisedError,
@@ -47,6 +48,7 @@ class Place:
     folder: Path
     """Caches of PyTorch's compiler."""
     memory_gib: int = 8
+    guards: Guards = ALL_UP
     hello_s: float = 120.0
     """For a process to import torch and to touch the device."""
 
@@ -115,7 +117,11 @@ class Process:
             RunnerError: It can't be: torch or the device is out of order.
         """
         cache_bytes = self.place.cache_bytes if timed else 0
-        hello = p.Hello(device=self.place.device, cache_bytes=cache_bytes)
+        hello = p.Hello(
+            device=self.place.device,
+            cache_bytes=cache_bytes,
+            guards_down=tuple(sorted(self.place.guards.down)),
+        )
         try:
             self.tell(hello, p.Done, deadline_s=self.place.hello_s)
         except ChildError as error:

@@ -12,6 +12,7 @@ from operator_registry.record import Record
 from operator_registry.registry import Operator
 from operator_registry.spec import DType, OperatorSpec, Scalar, Workload
 from optimizer.candidate import Choice
+from optimizer.evaluate.guards import Guard
 from optimizer.plan import Plan
 from optimizer.targets.target import Artefact, Build
 
@@ -76,6 +77,7 @@ class Hello(Record):
     device: str
     cache_bytes: int
     """The last-level cache, to be flushed before each sample."""
+    guards_down: tuple[Guard, ...] = ()
 
 
 class Take(Record):

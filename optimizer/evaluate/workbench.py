@@ -18,6 +18,7 @@ from optimizer.environment import detect_environment
 from optimizer.errors import PlanError, RunnerError
 from optimizer.evaluate.building import Builder, Built
 from optimizer.evaluate.cases import POOLED_ELEMENTS, CaseMaker, CheckedCase, Request
+from optimizer.evaluate.guards import ALL_UP, Guards
 from optimizer.evaluate.memory import SharedFolder
 from optimizer.evaluate.peer_table import (
     PeerProcess,
@@ -33,7 +34,7 @@ from optimizer.evaluate.screen import find_fault
 from optimizer.targets import find_obstacle
 from optimizer.targets.target import Build, Instance
 
-JUDGE_VERSION = "1"
+JUDGE_VERSION = "2"
 """Raised with each change of what a result means: results of two versions are never compared."""
 _SEED_BITS = 48
 _MOST_DRAWS = 8
@@ -63,6 +64,7 @@ class Effort:
     """Seconds of samples in each pair."""
     narrow_enough: float = 0.02
     """Width of the ratio's interval over its estimate at which sampling stops."""
+    guards: Guards = ALL_UP
 
 
 class Workbench:
@@ -93,6 +95,7 @@ class Workbench:
             cache_bytes=cache_bytes(hardware),
             folder=folder,
             memory_gib=64 if device == "cuda" else 8,
+            guards=effort.guards,
         )
         self.shared = SharedFolder()
         self.maker = CaseMaker(operator, self.place, self.shared)

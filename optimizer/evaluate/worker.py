@@ -14,6 +14,7 @@ from torch import Tensor
 
 from operator_registry.record import Record
 from optimizer.evaluate import protocol as p
+from optimizer.evaluate.guards import ALL_UP, Guards, without
 from optimizer.evaluate.held import HeldInputs
 from optimizer.evaluate.memory import (
     Value,
@@ -45,6 +46,7 @@ class Worker:
     """Answers the judge's messages, one after another."""
 
     _device: str = "cpu"
+    _guards: Guards = ALL_UP
     _clock: Clock | None = None
     _held: HeldInputs = field(default_factory=lambda: HeldInputs("cpu"))
     _calls: dict[Bound, Call] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Worker:
 
     def _greet(self, hello: p.Hello) -> Record:
         self._device = hello.device
+        self._guards = without(hello.guards_down)
         self._held = HeldInputs(hello.device)
         if hello.cache_bytes:
             self._clock = make_clock(hello.device, hello.cache_bytes)
