@@ -14,6 +14,7 @@ from operator_registry.spec import DType, OperatorSpec, Scalar, Workload
 from optimizer.candidate import Choice
 from optimizer.evaluate.guards import Guard
 from optimizer.plan import Plan
+from optimizer.profilers.trace import Trace
 from optimizer.targets.target import Artefact, Build
 
 Size = int | tuple[int, ...]
@@ -147,8 +148,28 @@ class Fire(Record):
     outputs: tuple[Stored, ...] | None = None
 
 
+class Observe(Record):
+    """Run a subject once under a profiler; it slows what runs, so nothing is timed meanwhile."""
+
+    kind: Literal["observe"] = "observe"
+    case: str
+    set: int
+    subject: str
+
+
 Message = Annotated[
-    LoadCandidate | LoadPeers | Hello | Take | Drop | Prepare | Run | Measure | Arm | WarmUp | Fire,
+    LoadCandidate
+    | LoadPeers
+    | Hello
+    | Take
+    | Drop
+    | Prepare
+    | Run
+    | Measure
+    | Arm
+    | WarmUp
+    | Fire
+    | Observe,
     Field(discriminator="kind"),
 ]
 MESSAGES: TypeAdapter[Message] = TypeAdapter(Message)
@@ -197,6 +218,12 @@ class Fired(Record):
 
     sample: Sample
     outputs: tuple[Form | tuple[Form, ...], ...] = ()
+
+
+class Observed(Record):
+    """What the profiler saw of the call."""
+
+    trace: Trace
 
 
 class MakeCase(Record):

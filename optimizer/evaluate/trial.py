@@ -5,19 +5,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowledge.outcome import Failed, Incorrect, Outcome, TimedOut
+from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, TimedOut
 from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
+from optimizer.evaluate.guards import Guard
 from optimizer.evaluate.memory import scrub
 from optimizer.evaluate.outputs import Forms, judge_outputs
 from optimizer.evaluate.process import Process, attempt
+from optimizer.profilers.trace import Trace, find_undeclared
 
 POISONS = (0xFF, 0x5A, 0x00, 0x7F)
 """What memory holds before a checked run: NaN and -1, large numbers, zeros, great numbers."""
+
+_OBSERVE_S = 60.0
+"""For the profiler to be loaded and set up."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,22 @@ class Trial:
             return ready
         found = attempt("run", lambda: self.process.tell(measure, p.Samples, deadline_s=deadline_s))
         return self._find_change(found.changed) or found if isinstance(found, p.Samples) else found
+
+    def observe(self, case: CheckedCase) -> Trace | Failed | TimedOut | Cheated:
+        """Return what one call on a case runs; a candidate that runs the undeclared is a cheat."""
+        message = p.Observe(case=case.case.key, set=0, subject=p.CANDIDATE)
+
+        def run() -> p.Observed:
+            self.process.take(case.case)
+            return self.process.tell(message, p.Observed, deadline_s=_OBSERVE_S + self.run_s)
+
+        seen = attempt("run", run)
+        if not isinstance(seen, p.Observed):
+            return seen
+        undeclared = find_undeclared(seen.trace, self.candidate)
+        if undeclared is not None and self.process.place.guards.up(Guard.LAUNCHED):
+            return Cheated(guard=Guard.LAUNCHED, detail=undeclared)
+        return seen.trace
 
     def _check(self, case: CheckedCase, rng: random.Random) -> Outcome | Agreement:
         forms: dict[int, Forms] = {}

@@ -88,6 +88,8 @@ class Worker:
                 return self._warm_up()
             case p.Fire():
                 return self._fire(message)
+            case p.Observe():
+                return self._observe(message)
 
     def _greet(self, hello: p.Hello) -> Record:
         self._device = hello.device
@@ -187,6 +189,13 @@ class Worker:
         other = self._bind((case, (number + 1) % self._sets(case), subject))
         _given(self._clock, "a clock").warm_up(other)
         return p.Done()
+
+    def _observe(self, message: p.Observe) -> Record:
+        # Only here: the profiler's library is heavy, and nothing that is timed may load it.
+        from optimizer.profilers.launches import trace  # noqa: PLC0415
+
+        call = self._bind((message.case, message.set, message.subject))
+        return p.Observed(trace=trace(call, device=self._device))
 
     def _sample(self) -> tuple[p.Sample, tuple[Value, ...]]:
         bound = _given(self._armed, "a sample to take")

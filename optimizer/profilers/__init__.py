@@ -1,0 +1,1 @@
+"""What is measured inside a kernel, one file a source; never in a timed run."""
