@@ -1,6 +1,10 @@
-"""Builds candidates' kernels, many in one child process, each at most once."""
+"""Builds candidates' kernels ahead of the device, in child processes, each kernel at most once."""
 
+import os
+import signal
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,16 +13,22 @@ from operator_registry.hardware import HardwareSpec
 from operator_registry.record import digest
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.sandbox import (
+    Child,
     ChildDiedError,
     ChildError,
     ChildTimedOutError,
     Limits,
-    call,
+    start,
 )
 from optimizer.targets.artefact import read_artefact
 from optimizer.targets.target import Artefact, Build, BuildError
 
 CHILD = "optimizer.evaluate.building:build"
+_NICE = 10
+_BUILT_TOGETHER = ("cpu",)
+"""Targets whose compiler's start costs most of a build; they share the cores out by themselves."""
+_FOR_THE_JUDGE = 2
+"""Cores that builds leave free, where any are left: a device's worker and its judge need theirs."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +39,37 @@ class Built:
     artefact: Artefact
 
 
+Outcome = Built | Failed | TimedOut
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A build that was begun, perhaps together with others."""
+
+    _group: Future[list[Outcome]]
+    _place: int
+
+    @property
+    def done(self) -> bool:
+        """Return whether the build has ended."""
+        return self._group.done()
+
+    def result(self) -> Outcome:
+        """Return what became of the build, once it has ended.
+
+        Raises:
+            ChildRaisedError: The target itself failed, so nothing is known of the candidate.
+        """
+        return self._group.result()[self._place]
+
+
 def build(request: str) -> str:
     """Return what became of a `BuildRequest`; runs in a child process."""
     from optimizer.targets import make_target  # noqa: PLC0415 - compilers' doors, in a child only
 
     asked = p.BuildRequest.from_json(request)
+    if asked.hardware.target not in _BUILT_TOGETHER:
+        os.nice(_NICE)  # what is built ahead must not slow down who is on the device
     target = make_target(asked.hardware)
     results = target.build(asked.builds, [Path(folder) for folder in asked.folders])
     told = tuple(str(r) if isinstance(r, BuildError) else r for r in results)
@@ -41,34 +77,66 @@ def build(request: str) -> str:
 
 
 class Builder:
-    """Builds for one hardware, and keeps what it built in a folder."""
+    """Builds for one hardware, and keeps what it built in a folder.
+
+    Where a compiler takes several candidates at once, a batch is built in one child. Else each
+    candidate has a child of its own, which no other candidate's code ever runs in, and as many
+    are at work as there are cores to spare.
+    """
 
     def __init__(self, hardware: HardwareSpec, folder: Path, *, limits: Limits) -> None:
         self._hardware = hardware
         self._folder = folder
         self._limits = limits
+        self._together = hardware.target in _BUILT_TOGETHER
+        # A child dies with the thread that started it, so the threads live as long as the builder.
+        self._pool = ThreadPoolExecutor(1 if self._together else _spare_cores())
+        self._children: set[Child] = set()
+        self._under_way: dict[Path, Pending] = {}
+        self._lock = threading.Lock()
+        self._closed = False
 
-    def build(self, builds: Sequence[Build]) -> list[Built | Failed | TimedOut]:
+    def close(self) -> None:
+        """Abandon what is not built yet."""
+        with self._lock:
+            self._closed = True
+            for child in self._children:
+                if child.alive:
+                    # Its own thread waits for it, and clears up after it.
+                    os.kill(child.pid, signal.SIGKILL)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def start(self, builds: Sequence[Build]) -> list[Pending]:
+        """Begin some builds, and return at once."""
+        if self._together:
+            group = self._pool.submit(self._build_group, builds)
+            return [Pending(group, place) for place in range(len(builds))]
+        self._under_way = {f: pending for f, pending in self._under_way.items() if not pending.done}
+        return [self._start_alone(build) for build in builds]
+
+    def build(self, builds: Sequence[Build]) -> list[Outcome]:
         """Return what became of each build; one that hangs or kills its process harms only itself.
 
         Raises:
             ChildRaisedError: The target itself failed, so nothing is known of the candidates.
         """
-        folders = [self._folder_of(build) for build in builds]
-        done: dict[int, Built | Failed | TimedOut] = {}
-        waiting = []
-        for place, folder in enumerate(folders):
-            kept = self._find(folder)
-            if kept is None:
-                waiting.append(place)
-            else:
-                done[place] = kept
+        return [pending.result() for pending in self.start(builds)]
+
+    def _start_alone(self, build: Build) -> Pending:
+        """Begin a build, unless another candidate's that is the same is under way."""
+        folder = self._folder_of(build)
+        if folder not in self._under_way:
+            self._under_way[folder] = Pending(self._pool.submit(self._build_group, [build]), 0)
+        return self._under_way[folder]
+
+    def _build_group(self, builds: Sequence[Build]) -> list[Outcome]:
+        kept = [self._find(self._folder_of(build)) for build in builds]
+        waiting = [place for place, found in enumerate(kept) if found is None]
+        done: dict[int, Outcome] = {place: found for place, found in enumerate(kept) if found}
         done |= dict(zip(waiting, self._build(builds, waiting), strict=True))
         return [done[place] for place in range(len(builds))]
 
-    def _build(
-        self, builds: Sequence[Build], places: Sequence[int]
-    ) -> list[Built | Failed | TimedOut]:
+    def _build(self, builds: Sequence[Build], places: Sequence[int]) -> list[Outcome]:
         if not places:
             return []
         wanted = [builds[place] for place in places]
@@ -80,16 +148,38 @@ class Builder:
         half = len(places) // 2
         return self._build(builds, places[:half]) + self._build(builds, places[half:])
 
-    def _build_together(self, builds: Sequence[Build]) -> list[Built | Failed | TimedOut]:
+    def _build_together(self, builds: Sequence[Build]) -> list[Outcome]:
         folders = [self._folder_of(build) for build in builds]
         request = p.BuildRequest(
             hardware=self._hardware, builds=tuple(builds), folders=tuple(map(str, folders))
         )
-        answer = p.BuildAnswer.from_json(call(CHILD, request.to_json(), limits=self._limits))
+        answer = p.BuildAnswer.from_json(self._ask(request.to_json()))
         return [
             Failed(stage="build", log=result) if isinstance(result, str) else Built(folder, result)
             for folder, result in zip(folders, answer.results, strict=True)
         ]
+
+    def _ask(self, request: str) -> str:
+        """Return a child's answer; of another one where somebody kills the first from outside."""
+        try:
+            return self._ask_one(request)
+        except ChildDiedError as error:
+            if self._closed or not error.was_killed:
+                raise
+        return self._ask_one(request)
+
+    def _ask_one(self, request: str) -> str:
+        with self._lock:
+            if self._closed:
+                raise ChildDiedError(-signal.SIGKILL, "the judge has ended")
+            child = start(CHILD, limits=self._limits)
+            self._children.add(child)
+        try:
+            return child.ask(request, deadline_s=self._limits.wall_s)
+        finally:
+            with self._lock:
+                self._children.discard(child)
+            child.kill()
 
     def _folder_of(self, build: Build) -> Path:
         return self._folder / digest(build, self._hardware.compile)[:32]
@@ -99,6 +189,10 @@ class Builder:
             return Built(folder, read_artefact(folder, target=self._hardware.target))
         except OSError:
             return None
+
+
+def _spare_cores() -> int:
+    return max(1, len(os.sched_getaffinity(0)) - _FOR_THE_JUDGE)
 
 
 def _outcome(error: ChildError) -> Failed | TimedOut:

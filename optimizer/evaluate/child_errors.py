@@ -34,6 +34,11 @@ class ChildDiedError(ChildError):
         super().__init__(f"{self.how}\n{stderr}".strip())
 
     @property
+    def was_killed(self) -> bool:
+        """Return whether it was ended by a signal that nobody can heed: from outside, as a rule."""
+        return self.exit_code == -signal.SIGKILL
+
+    @property
     def how(self) -> str:
         """Return how it ended, in words."""
         if self.exit_code < 0:
