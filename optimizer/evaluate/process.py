@@ -14,6 +14,7 @@ from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.guards import ALL_UP, Guards
 from optimizer.evaluate.sandbox import (
+    ChildDiedError,
     ChildError,
     ChildRaisedError,
     ChildTimedOutError,
@@ -87,6 +88,10 @@ class Process:
     function: str = WORKER
     taken: set[str] = field(default_factory=set)
     """Keys of the cases whose inputs it holds."""
+    busy_s: float = 0.0
+    """Seconds that it has spent on answers."""
+    was_killed: bool = False
+    """Whether somebody other than the judge ended it: no fault of what it held, as a rule."""
 
     def __post_init__(self) -> None:
         """Start it; `greet` waits until it is ready."""
@@ -155,7 +160,14 @@ class Process:
         Raises:
             ChildError: It did not answer, or not with what was asked for.
         """
-        text = self._child.ask(message.to_json(), deadline_s=deadline_s)
+        began_s = time.monotonic()
+        try:
+            text = self._child.ask(message.to_json(), deadline_s=deadline_s)
+        except ChildDiedError as error:
+            self.was_killed = error.was_killed
+            raise
+        finally:
+            self.busy_s += time.monotonic() - began_s
         try:
             return answer.from_json(text)
         except ValidationError as error:
