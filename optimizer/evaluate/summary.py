@@ -9,6 +9,7 @@ from optimizer.evaluate.protocol import CANDIDATE
 from optimizer.evaluate.statistics import (
     UNKNOWN,
     combined_ratios,
+    proof_interval,
     quick,
     ratio_interval,
     simultaneous,
@@ -158,7 +159,7 @@ def describe_ratio(workloads: Sequence[WorkloadEvidence], *, alpha: float) -> In
     """Return the weighted geometric mean over the workloads, each pair being one draw of it."""
     by_workload = {w.workload: w.pair_ratios for w in workloads}
     weights = {w.workload: w.weight for w in workloads}
-    return ratio_interval(combined_ratios(by_workload, weights), alpha=alpha)
+    return proof_interval(combined_ratios(by_workload, weights), alpha=alpha)
 
 
 def describe_null(
