@@ -24,6 +24,7 @@ from optimizer.evaluate.statistics import relative_width
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import Workbench
 from optimizer.plan import ReadSize
+from optimizer.profilers.trace import Trace
 
 _SETS = 2
 _LEAST_PAIRS = 4
@@ -131,7 +132,7 @@ class Confirmation:
         with Process(self.bench.place) as process:
             process.greet(timed=False)
             trial = self._trial(process)
-            failure = trial.load(built.folder)
+            failure = trial.load(built)
             if failure is not None:
                 return failure
             held_out = trial.check(checks, self._rng)
@@ -142,7 +143,7 @@ class Confirmation:
                 if not isinstance(found, Agreement):
                     return found
                 findings.errors[case.workload.name] = found
-        return None
+            return _observe(trial, findings)
 
     def _measure(
         self, built: Built, findings: Findings, first: PairProcesses, stack: ExitStack
@@ -201,7 +202,7 @@ class Confirmation:
     ) -> Outcome | None:
         processes.candidate.greet()
         trial = self._trial(processes.candidate)
-        failure = trial.load(built.folder)
+        failure = trial.load(built)
         if failure is not None:
             return failure
         plan = PairPlan(findings.public, peers, findings.twins, self.claim.handed_back)
@@ -242,3 +243,13 @@ def _let_sit_out(
                 f"left out after the first pair: {', '.join(out)}"
             )
     return kept
+
+
+def _observe(trial: Trial, findings: Findings) -> Outcome | None:
+    """Note what runs in a call on each public workload, or return how the candidate cheats."""
+    for case in findings.public:
+        seen = trial.observe(case)
+        if not isinstance(seen, Trace):
+            return seen
+        findings.traces[case.workload.name] = seen
+    return None

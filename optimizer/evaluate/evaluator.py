@@ -178,7 +178,7 @@ class Evaluator:
         drawn: Sequence[CheckedCase],
         peers: PeerTable | None,
     ) -> Outcome:
-        failure = trial.load(built.folder, interpreted=not self._bench.timed)
+        failure = trial.load(built, interpreted=not self._bench.timed)
         if failure is not None:
             return failure
         public = self._public_cases()

@@ -17,6 +17,7 @@ from optimizer.evaluate.peer_table import AbsentPeer, tell_absent
 from optimizer.evaluate.peers import EAGER
 from optimizer.evaluate.screen import is_library_only
 from optimizer.evaluate.workbench import JUDGE_VERSION, Workbench
+from optimizer.profilers.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Findings:
     pairs: list[summary.Pair] = field(default_factory=list)
     errors: dict[str, Agreement] = field(default_factory=dict)
     """By public workload."""
+    traces: dict[str, Trace] = field(default_factory=dict)
+    """What a profiler saw of a call on each public workload."""
     absent: list[AbsentPeer] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -74,7 +77,7 @@ class Findings:
             ),
             source_sha256=hashlib.sha256(claim.candidate.code.encode()).hexdigest(),
             resources=tuple(_resources(built)),
-            launched=launched(claim.candidate.plan),
+            launched=self._launched(),
             library_only=is_library_only(claim.candidate),
             checked_sizes=checked_sizes,
             seed=claim.seed,
@@ -82,6 +85,11 @@ class Findings:
             not_tested=(*tell_absent(list(dict.fromkeys(self.absent))), *self.notes),
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
+
+    def _launched(self) -> tuple[str, ...]:
+        """Return what ran: as the profiler saw it on a device, as the plan says on a processor."""
+        seen = [name for trace in self.traces.values() for name in trace.kernels()]
+        return tuple(dict.fromkeys(seen)) or launched(self.claim.candidate.plan)
 
     def _workloads(self) -> list[WorkloadEvidence]:
         served = sum(case.workload.name not in self.claim.handed_back for case in self.public)

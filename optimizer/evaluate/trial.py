@@ -3,14 +3,15 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, TimedOut
 from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
 from optimizer.evaluate import protocol as p
+from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
+from optimizer.evaluate.chain import find_fraud
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.guards import Guard
 from optimizer.evaluate.memory import scrub
@@ -36,19 +37,24 @@ class Trial:
     run_s: float
     """Seconds that one run may take."""
 
-    def load(self, folder: Path, *, interpreted: bool = False) -> Failed | TimedOut | None:
+    def load(
+        self, built: Built, *, interpreted: bool = False
+    ) -> Failed | TimedOut | Cheated | None:
         """Load the candidate's kernels; None where all is well.
 
         Args:
-            folder: Where they lie.
+            built: Where they lie, and what they were when they were built.
             interpreted: Run the code under Triton's interpreter instead.
         """
+        fraud = find_fraud(built, self.candidate, self.process.place.guards)
+        if fraud is not None:
+            return fraud
         message = p.LoadCandidate(
             spec=self.operator.spec,
             hardware=self.hardware,
             plan=self.candidate.plan,
             chosen=self.candidate.chosen,
-            folder=str(folder),
+            folder=str(built.folder),
             interpreted=self.candidate.code if interpreted else None,
         )
         done = attempt("load", lambda: self.process.tell(message, p.Done, deadline_s=30.0))

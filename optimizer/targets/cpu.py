@@ -21,6 +21,7 @@ from optimizer.targets.artefact import (
     source_sha256,
     write_artefact,
 )
+from optimizer.targets.symbols import foreign_symbols
 from optimizer.targets.target import (
     Artefact,
     Build,
@@ -129,7 +130,8 @@ class CpuTarget:
         with tempfile.TemporaryDirectory(prefix="kernelevolve-") as name:
             library = Path(name) / _LIBRARY
             log = find_missing(task.builds) or self._compile(task.builds, library)
-            if log is None and (len(task.builds) == 1 or not _has_initialisers(library)):
+            alone = len(task.builds) == 1
+            if log is None and (alone or not _is_suspicious(library)):
                 return {p: self._place(task, p, library) for p in task.positions}
         if len(task.builds) == 1:
             return {task.positions[0]: BuildError(_readable(log or ""))}
@@ -175,6 +177,7 @@ class CpuTarget:
             arch=self.arch,
             source_sha256=source_sha256(build.code),
             compiled=tuple(describe(i, file=folder / _LIBRARY) for i in build.instances),
+            foreign=foreign_symbols(folder / _LIBRARY),
         )
         write_artefact(folder, artefact)
         return artefact
@@ -250,6 +253,11 @@ def _readable(log: str) -> str:
     """Return the compiler's messages as if the candidate's code were a file of its own."""
     plain = _OWN_NAMES.sub(r"\1", log.replace(file_of(0), "kernel.cpp"))
     return plain[:_LOG_CHARACTERS]
+
+
+def _is_suspicious(library: Path) -> bool:
+    """Return whether a library does what not all candidates in it should answer for."""
+    return _has_initialisers(library) or bool(foreign_symbols(library))
 
 
 def _has_initialisers(library: Path) -> bool:

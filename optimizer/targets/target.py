@@ -67,6 +67,8 @@ class Artefact(Record):
     arch: str
     source_sha256: str
     compiled: tuple[Compiled, ...]
+    foreign: tuple[str, ...] = ()
+    """Symbols that it takes from whatever process loads it; native code only."""
 
 
 class KernelTable(Protocol):
