@@ -9,6 +9,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from operator_registry.distributions import Distribution, Source
 from operator_registry.registry import Operator
 from operator_registry.spec import (
     IdsFrom,
@@ -59,6 +60,7 @@ def make_inputs(  # noqa: PLR0913 - all that a draw depends on
     *,
     seed: int,
     scale: float = 1.0,
+    distribution: Distribution = "stated",
     device: str | torch.device = "cpu",
     module: ModuleType | None = None,
 ) -> tuple[Value, ...]:
@@ -69,6 +71,8 @@ def make_inputs(  # noqa: PLR0913 - all that a draw depends on
         workload: Sizes and dtypes.
         seed: Decides all values.
         scale: A factor on the values of floating inputs.
+        distribution: By which values are drawn, all inside the domain; ``stated``: by the spec's
+            own description. Values of the kind ``made`` are always so.
         device: Where the inputs are made.
         module: The reference's module, for values of the kind ``made``; loaded if absent.
 
@@ -76,7 +80,10 @@ def make_inputs(  # noqa: PLR0913 - all that a draw depends on
         ValueError: A function for values of the kind ``made`` returns another shape or dtype.
     """
     generator = torch.Generator(device=device).manual_seed(seed)
-    draw = _Draw(operator, workload, generator, scale, module)
+    precision = operator.spec.precision
+    greatest = max(precision.input_scales, default=1.0)
+    source = Source(generator, distribution, precision.domain, greatest)
+    draw = _Draw(operator, workload, source, scale, module)
     return tuple(draw.value(name) for name in operator.spec.inputs)
 
 
@@ -143,7 +150,7 @@ class _Draw:
 
     operator: Operator
     workload: Workload
-    generator: torch.Generator
+    source: Source
     scale: float
     module: ModuleType | None
     made: dict[str, Value] = field(default_factory=dict)
@@ -175,69 +182,33 @@ class _Draw:
         shape = tuple(self._size(axis, member) for axis in tensor.shape)
         dtype: torch.dtype = getattr(torch, self.workload.dtypes.get(tensor.dtype, tensor.dtype))
         value = self._values(tensor, shape, dtype, member)
-        if self.scale != 1.0 and value.is_floating_point():
+        at_the_end = isinstance(tensor.values, Normal) and self.source.distribution == "hostile"
+        if self.scale != 1.0 and value.is_floating_point() and not at_the_end:
             value = value * self.scale
         return value.to(dtype)
 
     def _values(  # noqa: PLR0911 - one case for each kind of values
         self, tensor: InputSpec, shape: tuple[int, ...], dtype: torch.dtype, member: int
     ) -> Tensor:
+        source = self.source
         match tensor.values:
-            case Normal(mean=mean, std=std):
-                return self._normal(shape, dtype) * std + mean
-            case Uniform(low=low, high=high):
-                return self._uniform(shape, dtype, low, high)
-            case Lengths(low=low, high=high):
-                return self._integers(low, high + 1, shape)
-            case SortedUniqueIds(below=below):
-                drawn = self._integers(0, below - shape[0] + 1, shape)
-                return drawn.sort().values + torch.arange(shape[0], device=drawn.device)
+            case Normal() as values:
+                return source.normal(values, shape, dtype)
+            case Uniform() as values:
+                return source.uniform(values, shape, dtype)
+            case Lengths() as values:
+                return source.lengths(values, shape)
+            case SortedUniqueIds() as values:
+                return source.sorted_ids(values, shape[0])
             case Permutation():
-                return torch.randperm(
-                    shape[0], generator=self.generator, device=self.generator.device
-                )
+                return source.permutation(shape[0])
             case Offsets(of=name):
                 lengths = self._member(name, member)
                 return torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
             case IdsFrom(table=name, hit_share=hit_share):
-                return self._ids(self._member(name, member), shape, hit_share)
+                return source.ids(self._member(name, member), shape, hit_share)
             case Made(function=name):
                 return self._made_by(name, tensor, shape, dtype)
-
-    def _normal(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        wide = torch.float64 if dtype == torch.float64 else torch.float32
-        device = self.generator.device
-        return torch.randn(shape, generator=self.generator, dtype=wide, device=device)
-
-    def _uniform(
-        self, shape: tuple[int, ...], dtype: torch.dtype, low: float, high: float
-    ) -> Tensor:
-        if dtype == torch.bool:
-            return self._integers(0, 2, shape)
-        if not dtype.is_floating_point:
-            return self._integers(round(low), max(round(high), round(low) + 1), shape)
-        wide = torch.float64 if dtype == torch.float64 else torch.float32
-        device = self.generator.device
-        unit = torch.rand(shape, generator=self.generator, dtype=wide, device=device)
-        return unit * (high - low) + low
-
-    def _integers(self, low: int, high: int, shape: tuple[int, ...]) -> Tensor:
-        device = self.generator.device
-        return torch.randint(low, high, shape, generator=self.generator, device=device)
-
-    def _ids(self, table: Tensor, shape: tuple[int, ...], hit_share: float) -> Tensor:
-        """Return ids of which a share is in the table; the others lie among or above its ids."""
-        if table.numel() == 0:
-            return self._integers(0, 1000, shape)
-        ordered = table.flatten().long().sort().values
-        above = int(ordered[-1]) + 1
-        others = self._integers(min(int(ordered[0]), 0), above, shape)
-        place = torch.searchsorted(ordered, others)
-        others = torch.where(ordered[place] == others, above, others)
-        hits = ordered[self._integers(0, ordered.numel(), shape)]
-        device = self.generator.device
-        hit = torch.rand(shape, generator=self.generator, device=device) < hit_share
-        return torch.where(hit, hits, others)
 
     def _made_by(
         self, function: str, tensor: InputSpec, shape: tuple[int, ...], dtype: torch.dtype
@@ -245,11 +216,11 @@ class _Draw:
         if self.module is None:
             self.module = load_reference(self.operator)
         sizes = {**self.workload.sizes, **dict(zip(tensor.shape, shape, strict=True))}
-        value = getattr(self.module, function)(self.generator, sizes, dtype)
+        value = getattr(self.module, function)(self.source.generator, sizes, dtype)
         if not isinstance(value, Tensor) or (tuple(value.shape), value.dtype) != (shape, dtype):
             got = (
                 f"{tuple(value.shape)} {value.dtype}" if isinstance(value, Tensor) else repr(value)
             )
             msg = f"{self.operator.name}: {function} made {got:.200}, wanted {shape} {dtype}"
             raise ValueError(msg)
-        return value.to(self.generator.device)
+        return value.to(self.source.generator.device)

@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
+from pydantic import (
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 from operator_registry.record import Identifier, Record, Slug
 
@@ -155,6 +163,22 @@ class AttributeSpec(Record):
     max: Scalar | None = None
 
 
+Special = Literal["excluded", "as_reference"]
+"""Never an input's value; or: outputs are infinite or NaN exactly where the reference's are."""
+
+
+class Domain(Record):
+    """The floating values that an operator must bear, beyond those that are drawn."""
+
+    greatest: float | None = Field(default=None, gt=0)
+    """The magnitude up to which `normal` inputs may go; None: the greatest that is drawn.
+
+    Other kinds of values have ends of their own, and stay within them.
+    """
+    infinite: Special = "excluded"
+    nan: Special = "excluded"
+
+
 class PrecisionPolicy(Record):
     """How far an output may stray: ``error <= max(c * reference_error, k * eps * scale)``.
 
@@ -168,6 +192,25 @@ class PrecisionPolicy(Record):
     """Axes along which the rule holds for each row by itself."""
     input_scales: tuple[float, ...] = (1.0,)
     """The domain: factors on the floating inputs' values at which the rule must hold."""
+    domain: Domain = Domain()
+    atomics: float = Field(default=0.0, ge=0)
+    """How far two runs on the same inputs may differ, as a `k`; at 0 not by a bit."""
+    strides: tuple[Identifier, ...] = ()
+    """Inputs that may come strided. All may begin at any multiple of their element's size."""
+    memory: float = Field(default=1.1, ge=1)
+    """How many times the baseline's peak of memory a kernel may take."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_usual(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what says nothing, so that a spec keeps the digest that it was published by."""
+        written: dict[str, Any] = write(self)
+        usual = {name: field.default for name, field in type(self).model_fields.items()}
+        silent = {n for n in _LATER_KEYS if getattr(self, n) == usual[n]}
+        return {key: value for key, value in written.items() if key not in silent}
+
+
+_LATER_KEYS = ("domain", "atomics", "strides", "memory")
+"""Keys of `PrecisionPolicy` that the first published specs lack."""
 
 
 class Workload(Record):

@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from operator_registry.spec import (
     AttributeSpec,
@@ -22,16 +23,38 @@ ODD_SHARE = 0.5
 """How many of the drawn sizes are made odd where the range allows it: kernels trip on those."""
 END_SHARE = 0.15
 """How many of the drawn sizes and attributes are an end of their range."""
+_Place = Literal["low", "high", "one", "odd"]
+"""Where in its range a size must lie."""
+_BLOCK = 128
+_SMALL_PRIMES = 2 * 3 * 5 * 7
+_SEARCHED = 16
+"""So far from any number there is one without a small prime factor."""
 
 
-def draw_workloads(
-    spec: OperatorSpec, target: TargetName, *, seed: int, count: int, max_elements: int
+def draw_workloads(  # noqa: PLR0913 - what a draw depends on
+    spec: OperatorSpec,
+    target: TargetName,
+    *,
+    seed: int,
+    count: int,
+    max_elements: int,
+    end_elements: int = 0,
 ) -> tuple[Workload, ...]:
     """Return `count` workloads drawn from the axes' and attributes' ranges.
 
-    The first ones show each axis at each end of its range, the rest are log-uniform. Sizes are
-    bounded so that the inputs hold at most `max_elements` together; where even the smallest sizes
-    hold more, they are the smallest. Dtypes are those that public workloads of the target use.
+    The first ones show each axis at each end of its range, at 1 where it admits that, and at a
+    size that no block divides; the rest are log-uniform. Sizes are bounded so that the inputs hold
+    at most `max_elements` together; where even the smallest sizes hold more, they are the smallest.
+    Dtypes are those that public workloads of the target use.
+
+    Args:
+        spec: The operator.
+        target: Where it is measured.
+        seed: Decides all.
+        count: How many workloads.
+        max_elements: How many elements the inputs may hold.
+        end_elements: How many they may hold where an axis is at its greatest size, if more: a
+            range's true end is shown where that bound lets it.
     """
     # Not for secrets: the seed itself is what stays secret.
     rng = random.Random(seed)  # noqa: S311
@@ -41,7 +64,8 @@ def draw_workloads(
     drawn = []
     for number in range(count):
         forced = dict([ends[number]]) if number < len(ends) else {}
-        sizes = _draw_sizes(spec, rng, forced=forced, max_elements=max_elements)
+        most = max(max_elements, end_elements) if "high" in forced.values() else max_elements
+        sizes = _draw_sizes(spec, rng, forced=forced, max_elements=most)
         attributes = {
             name: _draw_attribute(attribute, rng)
             for name, attribute in spec.attributes.items()
@@ -56,6 +80,11 @@ def draw_workloads(
             )
         )
     return tuple(drawn)
+
+
+def count_ends(spec: OperatorSpec) -> int:
+    """Return how many workloads it takes to show each axis at each place that must be seen."""
+    return sum(1 for _ in _ends(spec))
 
 
 def most_elements(spec: OperatorSpec, sizes: Mapping[str, int]) -> int:
@@ -92,15 +121,18 @@ def _greatest_element(tensor: InputSpec) -> int:
             return 1
 
 
-def _ends(spec: OperatorSpec) -> Iterator[tuple[str, str]]:
+def _ends(spec: OperatorSpec) -> Iterator[tuple[str, _Place]]:
     for name, axis in spec.axes.items():
         if isinstance(axis, RangeAxis):
             yield name, "low"
             yield name, "high"
+            if _lowest(axis) == 0 and axis.multiple_of == 1:
+                yield name, "one"
+            yield name, "odd"
 
 
 def _draw_sizes(
-    spec: OperatorSpec, rng: random.Random, *, forced: Mapping[str, str], max_elements: int
+    spec: OperatorSpec, rng: random.Random, *, forced: Mapping[str, _Place], max_elements: int
 ) -> dict[str, int]:
     """Return a size for each range axis, one after another within what the others leave."""
     ranges = {name: axis for name, axis in spec.axes.items() if isinstance(axis, RangeAxis)}
@@ -130,17 +162,40 @@ def _greatest_size(
     return low * axis.multiple_of
 
 
-def _draw_size(axis: RangeAxis, greatest: int, rng: random.Random, end: str | None) -> int:
+def _draw_size(axis: RangeAxis, greatest: int, rng: random.Random, end: _Place | None) -> int:
     low = _lowest(axis)
     if end is None and rng.random() < END_SHARE:
-        end = rng.choice(("low", "high"))
-    if end is not None:
-        return low if end == "low" else greatest
+        end = "low" if rng.random() < 0.5 else "high"  # noqa: PLR2004 - even odds
+    match end:
+        case "low":
+            return low
+        case "high":
+            return greatest
+        case "one":
+            return min(1, greatest)
+        case "odd":
+            return _draw_undivided(axis, greatest, rng)
+        case None:
+            pass
     size = round(math.exp(rng.uniform(math.log(max(1, low)), math.log(max(1, greatest)))))
     if rng.random() < ODD_SHARE:
         size |= 1
     size -= size % axis.multiple_of
     return min(max(size, low), greatest)
+
+
+def _draw_undivided(axis: RangeAxis, greatest: int, rng: random.Random) -> int:
+    """Return a size of which no block is a divisor, nor a multiple; the nearest there is.
+
+    In units of what it must be a multiple of, it has no small prime factor, and where the range
+    allows it is greater than a row of common blocks.
+    """
+    unit = axis.multiple_of
+    low, high = _lowest(axis) // unit, greatest // unit
+    wanted = rng.randint(max(low, min(_BLOCK, high)), max(low, min(8 * _BLOCK, high)))
+    near = range(max(low, wanted - _SEARCHED), min(high, wanted + _SEARCHED) + 1)
+    coprime = [size for size in near if size > 1 and math.gcd(size, _SMALL_PRIMES) == 1]
+    return unit * min(coprime or [min(max(wanted, low), high)], key=lambda s: abs(s - wanted))
 
 
 def _draw_attribute(attribute: AttributeSpec, rng: random.Random) -> Scalar:

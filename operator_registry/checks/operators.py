@@ -1,10 +1,11 @@
-"""Whether the names in an operator's spec agree: axes, tensors, attributes, precision."""
+"""Whether the names in an operator's spec agree: axes, tensors, attributes."""
 
 import keyword
 from collections.abc import Iterator
 from itertools import chain
 
 from operator_registry.checks.draft import INTEGERS, Draft
+from operator_registry.checks.precision import check_precision
 from operator_registry.checks.values import check_values
 from operator_registry.checks.workloads import check_workloads
 from operator_registry.fault import Finding, dotted, name_one_of
@@ -36,7 +37,7 @@ def check_operator(draft: Draft, folder: str) -> Iterator[Finding]:
         _check_use(draft),
         check_values(draft),
         _check_attributes(draft),
-        _check_precision(draft),
+        check_precision(draft),
         check_workloads(draft),
     )
 
@@ -210,16 +211,3 @@ def _check_attributes(draft: Draft) -> Iterator[Finding]:
         elif not low <= attribute.value <= high:
             message = f"{dotted(where)} is {attribute.value}, outside its range {low}..{high}"
             yield Finding((*where, "value"), message, "move the value or the range")
-
-
-def _check_precision(draft: Draft) -> Iterator[Finding]:
-    shown = _axes_of(tensor for _, tensor in draft.outputs)
-    for place, axis in enumerate(draft.precision.row_axes):
-        where = ("precision", "row_axes", place)
-        if axis not in shown and draft.outputs.known:
-            message = f"precision.row_axes names {axis!r}, which is no axis of an output"
-            yield Finding(where, message, name_one_of(axis, shown))
-    scales = draft.precision.input_scales
-    if not scales or not all(scale > 0 for scale in scales):
-        message = "precision.input_scales must hold factors above 0"
-        yield Finding(("precision", "input_scales"), message, "write [1.0] at least")

@@ -302,6 +302,42 @@ ATTRIBUTES_AND_WORKLOADS: dict[str, Case] = {
         [("  k: 0", "  row_axes: [segment]")],
         [("row_axes", "names 'segment', which is no axis of an output; did you mean 'segments'?")],
     ),
+    "strides of an unknown input": (
+        OPERATOR,
+        [("  k: 0", "  strides: [offset]")],
+        [("strides", "strides names no input: 'offset'; did you mean 'offsets'?")],
+    ),
+    "a domain smaller than the draws": (
+        OPERATOR,
+        [("  k: 0", "  domain: {greatest: 0.5}")],
+        [("greatest", "precision.domain.greatest is 0.5, but x draws around 1; raise it")],
+    ),
+    "a domain beyond the dtype": (
+        OPERATOR,
+        [("  k: 0", "  domain: {greatest: 1.0e+39}")],
+        [("greatest", "is 1e+39, more than x can hold; write 3.3e+38 at most")],
+    ),
+    "a domain where no value is normal": (
+        OPERATOR,
+        [
+            ("  k: 0", "  domain: {greatest: 5.0}"),
+            (
+                "  x: {shape: [elements], dtype: T}",
+                "  x: {shape: [elements], dtype: T, values: {kind: uniform}}",
+            ),
+        ],
+        [("greatest", "bounds normal values, and no input draws such; remove it")],
+    ),
+    "a special value without a rule": (
+        OPERATOR,
+        [("  k: 0", "  domain: {nan: ignored}")],
+        [("nan", "precision.domain.nan is the text 'ignored', which is not known; use one of")],
+    ),
+    "less memory than the baseline": (
+        OPERATOR,
+        [("  k: 0", "  memory: 0.5")],
+        [("memory", "precision.memory is 0.5, must be greater than or equal to 1")],
+    ),
     "a tolerance below zero": (
         OPERATOR,
         [("  k: 0", "  c: -1")],

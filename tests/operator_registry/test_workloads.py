@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from operator_registry.spec import (
     TensorSpec,
     Workload,
 )
-from operator_registry.workloads import draw_workloads, most_elements
+from operator_registry.workloads import count_ends, draw_workloads, most_elements
 from tests.operator_registry.small import FILES
 
 SPECS = [operator.spec for operator in load_registry(CATALOG).operators.values()]
@@ -94,10 +96,45 @@ def test_each_axis_is_drawn_at_its_least_size(spec: OperatorSpec) -> None:
 def test_the_greatest_size_is_drawn_where_the_bound_allows_it() -> None:
     spec = spec_of(RangeAxis(max=300), RangeAxis(max=200), AttributeSpec(value=1))
 
-    drawn = draw_workloads(spec, "cpu", seed=1, count=8, max_elements=60_000)
+    drawn = draw_workloads(spec, "cpu", seed=1, count=count_ends(spec), max_elements=60_000)
 
     assert max(workload.sizes["rows"] for workload in drawn) == 300
     assert max(workload.sizes["cols"] for workload in drawn) == 200
+
+
+def test_a_ranges_true_end_is_drawn_where_its_own_bound_allows_it() -> None:
+    spec = spec_of(RangeAxis(max=3000), RangeAxis(max=200), AttributeSpec(value=1))
+
+    drawn = draw_workloads(
+        spec, "cpu", seed=1, count=count_ends(spec), max_elements=500, end_elements=3000
+    )
+
+    assert max(workload.sizes["rows"] for workload in drawn) == 3000
+    assert sum(most_elements(spec, workload.sizes) > 500 for workload in drawn) <= 2
+
+
+def test_an_axis_that_may_be_empty_is_drawn_at_zero_and_at_one() -> None:
+    spec = spec_of(RangeAxis(min=0, max=300), RangeAxis(min=0, max=200), AttributeSpec(value=1))
+
+    drawn = draw_workloads(spec, "cpu", seed=1, count=count_ends(spec), max_elements=10**6)
+
+    for name in ("rows", "cols"):
+        assert {0, 1} <= {workload.sizes[name] for workload in drawn}
+
+
+@settings(deadline=None)
+@given(ranges(), ranges(), st.integers(0, 2**63))
+def test_each_axis_is_drawn_at_a_size_that_no_block_divides(
+    rows: RangeAxis, cols: RangeAxis, seed: int
+) -> None:
+    spec = spec_of(rows, cols, AttributeSpec(value=1))
+
+    drawn = draw_workloads(spec, "cpu", seed=seed, count=count_ends(spec), max_elements=10**9)
+
+    for name, axis in (("rows", rows), ("cols", cols)):
+        units = [workload.sizes[name] // axis.multiple_of for workload in drawn]
+        if axis.max // axis.multiple_of >= 150 and axis.min <= 40:
+            assert any(unit >= 100 and math.gcd(unit, 210) == 1 for unit in units)
 
 
 def test_many_drawn_sizes_are_odd() -> None:
