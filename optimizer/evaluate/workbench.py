@@ -64,6 +64,8 @@ class Effort:
     """Seconds of samples in each pair."""
     narrow_enough: float = 0.02
     """Width of the ratio's interval over its estimate at which sampling stops."""
+    eager_only: bool = False
+    """Peers are not compiled: where no ratio is claimed, as in the red team."""
     guards: Guards = ALL_UP
 
 
@@ -172,13 +174,16 @@ class Workbench:
         Raises:
             RunnerError: No process can be started.
         """
-        key = digest(self.operator.digest, self.environment, JUDGE_VERSION)
+        modes = "eager" if self.effort.eager_only else "all"
+        key = digest(self.operator.digest, self.environment, JUDGE_VERSION, modes)
         path = self.folder / "peers" / f"{key[:32]}.json"
         table = find_table(path)
         if table is None:
             side = PeerProcess(self.operator, self.hardware, self.place)
             try:
                 names = peer_names(self.operator, self.place.device)
+                if self.effort.eager_only:
+                    names = tuple(name for name in names if name.endswith("/eager"))
                 table = measure_peers(side, cases, names)
             finally:
                 side.close()
