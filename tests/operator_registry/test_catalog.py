@@ -84,7 +84,7 @@ def test_references_are_exact_in_double_precision(operator: Operator) -> None:
     """The judge's oracle is the reference in float64, so no reference may narrow its inputs."""
     if "T" not in operator.spec.dtypes or "float32" not in operator.spec.dtypes["T"]:
         pytest.skip("no floating variable")
-    drawn = draw_workloads(operator.spec, "cpu", seed=1, count=20, max_elements=3000)
+    drawn = draw_workloads(operator.spec, "cpu", seed=1, count=20, max_elements=30_000)
     workload = next(workload for workload in drawn if min(workload.sizes.values()) > 1)
     workload = workload.model_copy(update={"dtypes": {"T": "float64"}})
     inputs = make_inputs(operator, workload, seed=2)
