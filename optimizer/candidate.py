@@ -2,9 +2,9 @@
 
 import ast
 import re
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from operator_registry.record import Record, digest
 from optimizer.plan import Plan
@@ -23,6 +23,9 @@ class Candidate(Record):
 
     Code states its tunables as a literal that is parsed, never run: in Triton a module-level
     ``TUNABLES = {"BLOCK": (1024, 2048)}``, in C++ a line ``// TUNABLES = {"BLOCK": (4, 8)}``.
+
+    Its host side is the plan, or the code's own Python function `run` (`host_python`): then the
+    plan is in ``python`` and declares what is launched.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -37,6 +40,13 @@ class Candidate(Record):
     note: str = ""
     """One line: what was done and why."""
     host: Literal["plan", "python"] = Field(default="plan")
+
+    @model_validator(mode="after")
+    def _has_one_host_side(self) -> Self:
+        if (self.host == "python") != (self.plan.language == "python"):
+            msg = f"host: {self.host} has a plan in {self.plan.language}"
+            raise ValueError(msg)
+        return self
 
     @property
     def id(self) -> str:

@@ -4,17 +4,13 @@ from collections.abc import Sequence
 from typing import Final
 
 import torch
-from torch import Tensor
 
-from operator_registry.inputs import resolve_sizes
 from operator_registry.spec import OperatorSpec, Scalar
 from optimizer.binding import Binding
+from optimizer.calls import Value, call_key, find_setting, refuse_gradients
 from optimizer.candidate import Choice
-from optimizer.errors import CallError
 from optimizer.plan import Plan
-from optimizer.prepared import Allocate, PreparedCall
-from optimizer.shapes import Setting, attributes_of, dtypes_of
-from optimizer.steps import Value
+from optimizer.prepared import Allocate, Allocators, PreparedCall
 from optimizer.tables import make_tables
 from optimizer.targets.target import KernelTable
 
@@ -38,6 +34,7 @@ class Executor:
         kernels: KernelTable,
         device: str | torch.device,
         allocate: Allocate = torch.empty,
+        allocate_output: Allocate | None = None,
     ) -> None:
         """Take what the plan needs.
 
@@ -47,14 +44,16 @@ class Executor:
             chosen: The candidate's tunables.
             kernels: The candidate's compiled kernels, loaded.
             device: Where inputs must lie and outputs are made.
-            allocate: Makes outputs and scratch memory, like `torch.empty`; at a multiple of 16.
+            allocate: Makes scratch memory, like `torch.empty`; at a multiple of 16.
+            allocate_output: The same for outputs, one call each in the spec's order; the same one
+                where none is given.
         """
         self.spec = spec
         self.plan = plan
         self.chosen = chosen
-        self.device = _indexed(torch.device(device))
+        self.device = indexed(torch.device(device))
         self._kernels = kernels
-        self._allocate = allocate
+        self._allocate = Allocators(allocate, allocate_output or allocate)
         self._tables = make_tables(self.device)
         self._prepared: dict[object, PreparedCall] = {}
         self._guarded = self.device.type == "cuda" and torch.cuda.device_count() > 1
@@ -67,12 +66,12 @@ class Executor:
             PlanError: The plan can't be run at these sizes.
             KeyError: The plan needs a kernel that was not built.
         """
-        key = _key(inputs, attributes)
+        key = call_key(inputs, attributes)
         prepared = self._prepared.get(key)
         if prepared is None:
             prepared = self._remember(key, self.prepare(inputs, attributes))
         if torch.is_grad_enabled():
-            _refuse_gradients(inputs)
+            refuse_gradients(inputs)
         if self._guarded and torch.cuda.current_device() != self.device.index:
             with torch.cuda.device(self.device):
                 return prepared(inputs)
@@ -86,13 +85,7 @@ class Executor:
             PlanError: The plan can't be run at these sizes.
             KeyError: The plan needs a kernel that was not built.
         """
-        filled = attributes_of(self.spec, attributes)
-        try:
-            sizes = resolve_sizes(self.spec, inputs, filled)
-        except ValueError as error:
-            raise CallError(*error.args) from error
-        self._check_devices(inputs)
-        setting = Setting(sizes, dtypes_of(self.spec, [_dtypes(x) for x in inputs]), filled)
+        setting = find_setting(self.spec, inputs, attributes, device=self.device)
         return PreparedCall(
             Binding(self.spec, self.plan, self.chosen, setting),
             kernels=self._kernels,
@@ -101,13 +94,6 @@ class Executor:
             tables=self._tables,
         )
 
-    def _check_devices(self, inputs: Sequence[Value]) -> None:
-        for name, value in zip(self.spec.inputs, inputs, strict=True):
-            for tensor in (value,) if isinstance(value, Tensor) else value:
-                if tensor.device != self.device:
-                    msg = f"{name} is on {tensor.device}; this kernel runs on {self.device}"
-                    raise CallError(msg)
-
     def _remember(self, key: object, prepared: PreparedCall) -> PreparedCall:
         while len(self._prepared) >= _REMEMBERED:
             self._prepared.pop(next(iter(self._prepared)), None)
@@ -115,38 +101,7 @@ class Executor:
         return prepared
 
 
-def _key(inputs: Sequence[Value], attributes: dict[str, Scalar]) -> object:
-    """Return what decides the preparation of a call; made at each call, so kept short."""
-    parts: list[object] = []
-    try:
-        for value in inputs:
-            if isinstance(value, Tensor):
-                parts += (value.shape, value.dtype, value.get_device())
-            else:
-                parts.append(tuple((m.shape, m.dtype, m.get_device()) for m in value))
-    except (AttributeError, TypeError) as error:
-        msg = f"inputs are tensors or lists of tensors, not {type(value).__name__}"
-        raise CallError(msg) from error
-    if attributes:
-        parts.append(tuple(attributes.items()))
-    return tuple(parts)
-
-
-def _refuse_gradients(inputs: Sequence[Value]) -> None:
-    for value in inputs:
-        for tensor in (value,) if isinstance(value, Tensor) else value:
-            if tensor.requires_grad:
-                msg = "the kernel has no backward pass; call it under torch.no_grad(), or detach()"
-                raise CallError(msg)
-
-
-def _dtypes(value: Value) -> str | list[str]:
-    if isinstance(value, Tensor):
-        return str(value.dtype).removeprefix("torch.")
-    return [str(member.dtype).removeprefix("torch.") for member in value]
-
-
-def _indexed(device: torch.device) -> torch.device:
+def indexed(device: torch.device) -> torch.device:
     """Return the device with its number: tensors are on ``cuda:0``, never on ``cuda``."""
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", torch.cuda.current_device())

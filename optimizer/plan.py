@@ -75,11 +75,12 @@ class Plan(Record):
     """The host side of a candidate: buffers and steps in order.
 
     An output whose axis a `ReadSize` binds is made at its upper bound (`SumAxis.at_most`) and
-    narrowed once the size is known.
+    narrowed once the size is known. A plan in ``python`` is not run: its steps only declare, in any
+    order and without arguments, what the code's own `run` may launch and call.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
-    language: Literal["triton", "cpp"]
+    language: Literal["triton", "cpp", "python"]
     let: dict[Name, Expression] = {}
     """Named values, each may use those before it."""
     buffers: dict[Identifier, Buffer] = {}

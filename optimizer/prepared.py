@@ -1,6 +1,7 @@
 """A call with all worked out that its sizes decide; running it takes addresses and launches."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeAlias
 
@@ -18,18 +19,17 @@ from optimizer.binding import (
     Table,
     Unread,
 )
+from optimizer.calls import Value, output_maker
 from optimizer.errors import CallError
 from optimizer.expression import cdiv, integer
-from optimizer.list_output import ListOutput, MemberLayout
+from optimizer.list_output import ListOutput
 from optimizer.plan import Launch, LibraryCall, ReadSize
 from optimizer.scope import speaking_of
-from optimizer.shapes import output_shape
 from optimizer.steps import (
     Buffer,
     Frame,
     Layout,
     Step,
-    Value,
     make_launch,
     make_library_call,
     make_read,
@@ -51,6 +51,15 @@ class Allocate(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Allocators:
+    """What makes a call's memory."""
+
+    scratch: Allocate
+    outputs: Allocate
+    """Asked once for each output, in the spec's order."""
+
+
 class PreparedCall:
     """A plan at the sizes of one call.
 
@@ -65,17 +74,19 @@ class PreparedCall:
         *,
         kernels: KernelTable,
         device: torch.device,
-        allocate: Allocate,
+        allocate: Allocators,
         tables: Tables,
     ) -> None:
         self._binding = binding
         self._scope = binding.scope
         self._tables = tables
         self._device = device
-        self._makers = [self._maker(name, allocate) for name in binding.spec.outputs]
+        self._makers = [self._maker(name, allocate.outputs) for name in binding.spec.outputs]
         buffers, scratch_bytes, self._zero_bytes = _lay_out(binding)
         self._offsets = [buffer.offset for buffer in buffers.values()]
-        self._make_scratch = partial(allocate, (scratch_bytes,), dtype=torch.uint8, device=device)
+        self._make_scratch = partial(
+            allocate.scratch, (scratch_bytes,), dtype=torch.uint8, device=device
+        )
         self._words = _Words(binding)
         self._numbers: list[int | float] = []
         # What a compiled kernel assumes of addresses, C++ does not.
@@ -154,14 +165,13 @@ class PreparedCall:
 
     def _maker(self, name: str, allocate: Allocate) -> Callable[[], Value | ListOutput]:
         binding = self._binding
-        with speaking_of("the plan"):
-            shape = output_shape(binding.spec, name, binding.sizes)
-        dtype = getattr(torch, binding.memory[name].dtype)
-        make = partial(allocate, dtype=dtype, device=self._device)
-        if isinstance(shape, tuple):
-            return partial(make, shape)
-        members = MemberLayout(shape, dtype)
-        return lambda: ListOutput(members, make((members.elements,)))
+        return output_maker(
+            binding.spec,
+            name,
+            sizes=binding.sizes,
+            dtype=getattr(torch, binding.memory[name].dtype),
+            make=partial(allocate, device=self._device),
+        )
 
 
 class _Words:

@@ -9,16 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from operator_registry.spec import OperatorSpec
 from optimizer.binding import Address, Binding, BoundLaunch, Table, Unread, upper_bound
+from optimizer.calls import Value, check_size
 from optimizer.errors import PlanError
 from optimizer.expression import Size
 from optimizer.list_output import ListOutput
 from optimizer.plan import LibraryCall, ReadSize
 from optimizer.scope import Scope
 from optimizer.targets.target import Launcher
-
-Value = Tensor | list[Tensor]
-"""An input or an output."""
 
 
 class Frame:
@@ -169,9 +168,9 @@ def make_read(steps: Sequence[ReadSize], layout: Layout) -> Step:
         for step, bound, index, count in zip(steps, bounds, first, counts, strict=True):
             found = tuple(map(int, words[index - begin : index - begin + count]))
             size = found if isinstance(bound, tuple) or count != 1 else found[0]
-            _refuse_size(step, size, bound)
+            check_size(step.axis, size, bound, where=step.buffer)
             frame.read[step.axis] = size
-            narrow(frame, binding, step.axis, size)
+            narrow(frame.outputs, binding.spec, step.axis, size)
         if not closing:
             frame.scope = binding.scope_after(frame.read)
 
@@ -184,17 +183,17 @@ def _ranges(steps: Sequence[ReadSize], scope: Scope) -> tuple[list[int], list[in
     return first, [1 if s.count is None else int(scope.fixed(s.count)) for s in steps]
 
 
-def narrow(frame: Frame, binding: Binding, axis: str, size: Size) -> None:
+def narrow(outputs: list[Value | ListOutput], spec: OperatorSpec, axis: str, size: Size) -> None:
     """Cut the outputs that have an axis to its true size."""
-    for position, tensor in enumerate(binding.spec.outputs.values()):
+    for position, tensor in enumerate(spec.outputs.values()):
         for dimension, name in enumerate(tensor.shape):
             if name != axis:
                 continue
-            whole = frame.outputs[position]
+            whole = outputs[position]
             if isinstance(whole, ListOutput):
                 whole.narrow(dimension, size)
             elif isinstance(whole, Tensor):
-                frame.outputs[position] = whole.narrow(dimension, 0, _of_member(size, 0))
+                outputs[position] = whole.narrow(dimension, 0, _of_member(size, 0))
 
 
 def _launch_late(
@@ -244,16 +243,6 @@ def _library_argument(
 
 def _shapes(value: Value) -> list[tuple[int, ...]]:
     return [tuple(t.shape) for t in ([value] if isinstance(value, Tensor) else value)]
-
-
-def _refuse_size(step: ReadSize, size: Size, bound: Size) -> None:
-    sizes = size if isinstance(size, tuple) else (size,)
-    bounds = bound if isinstance(bound, tuple) else (bound,)
-    if len(sizes) != len(bounds) or not all(
-        0 <= s <= b for s, b in zip(sizes, bounds, strict=True)
-    ):
-        msg = f"{step.buffer} holds {size} for the size of {step.axis}, wanted 0 to {bound}"
-        raise PlanError(msg)
 
 
 def _of_member(size: Size, member: int) -> int:

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,14 +40,22 @@ class Built:
 
 
 Outcome = Built | Failed | TimedOut
+Group = Future[list[Outcome]]
 
 
 @dataclass(frozen=True)
 class Pending:
     """A build that was begun, perhaps together with others."""
 
-    _group: Future[list[Outcome]]
+    _group: Group
     _place: int
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "Pending":
+        """Return a build that ended at once."""
+        group: Group = Future()
+        group.set_result([outcome])
+        return cls(group, 0)
 
     @property
     def done(self) -> bool:
@@ -93,23 +101,34 @@ class Builder:
         self._pool = ThreadPoolExecutor(1 if self._together else _spare_cores())
         self._children: set[Child] = set()
         self._under_way: dict[Path, Pending] = {}
+        self._begun: list[Group] = []
         self._lock = threading.Lock()
-        self._closed = False
+        self._abandoning = False
 
     def close(self) -> None:
         """Abandon what is not built yet."""
+        self.abandon()
+        self._pool.shutdown()
+
+    def abandon(self) -> None:
+        """Return once nothing is being built any more; what had not ended has no result."""
+        for group in self._begun:
+            group.cancel()
         with self._lock:
-            self._closed = True
+            self._abandoning = True
             for child in self._children:
                 if child.alive:
                     # Its own thread waits for it, and clears up after it.
                     os.kill(child.pid, signal.SIGKILL)
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        wait(self._begun)
+        self._begun, self._under_way = [], {}
+        self._abandoning = False
 
     def start(self, builds: Sequence[Build]) -> list[Pending]:
         """Begin some builds, and return at once."""
+        self._begun = [group for group in self._begun if not group.done()]
         if self._together:
-            group = self._pool.submit(self._build_group, builds)
+            group = self._submit(builds)
             return [Pending(group, place) for place in range(len(builds))]
         self._under_way = {f: pending for f, pending in self._under_way.items() if not pending.done}
         return [self._start_alone(build) for build in builds]
@@ -126,8 +145,13 @@ class Builder:
         """Begin a build, unless another candidate's that is the same is under way."""
         folder = self._folder_of(build)
         if folder not in self._under_way:
-            self._under_way[folder] = Pending(self._pool.submit(self._build_group, [build]), 0)
+            self._under_way[folder] = Pending(self._submit([build]), 0)
         return self._under_way[folder]
+
+    def _submit(self, builds: Sequence[Build]) -> Group:
+        group = self._pool.submit(self._build_group, builds)
+        self._begun.append(group)
+        return group
 
     def _build_group(self, builds: Sequence[Build]) -> list[Outcome]:
         kept = [self._find(self._folder_of(build)) for build in builds]
@@ -164,14 +188,14 @@ class Builder:
         try:
             return self._ask_one(request)
         except ChildDiedError as error:
-            if self._closed or not error.was_killed:
+            if self._abandoning or not error.was_killed:
                 raise
         return self._ask_one(request)
 
     def _ask_one(self, request: str) -> str:
         with self._lock:
-            if self._closed:
-                raise ChildDiedError(-signal.SIGKILL, "the judge has ended")
+            if self._abandoning:
+                raise ChildDiedError(-signal.SIGKILL, "abandoned")
             child = start(CHILD, limits=self._limits)
             self._children.add(child)
         try:

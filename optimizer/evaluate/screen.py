@@ -8,9 +8,14 @@ from itertools import chain
 from operator_registry.hardware import HardwareSpec
 from optimizer.candidate import Candidate, CandidateError, load_tunables
 from optimizer.expression import ExpressionError, names_in
+from optimizer.host_python import RUN
 from optimizer.plan import Launch, LibraryCall, ReadSize
 
 _IMPORTS = ("triton", "math", "__future__", "typing")
+_HOST_IMPORTS = (
+    *_IMPORTS, "torch", "numpy", "collections", "dataclasses", "functools", "itertools",
+)  # fmt: skip
+"""For a host side in Python. torch alone reaches everything: the sandbox is the border."""
 _NAMES = (
     "eval", "exec", "compile", "open", "__import__", "globals", "locals", "vars", "getattr",
     "setattr", "delattr", "input", "breakpoint",
@@ -39,17 +44,28 @@ def is_library_only(candidate: Candidate) -> bool:
 
 
 def _faults(candidate: Candidate, hardware: HardwareSpec) -> Iterator[str]:
-    if candidate.host != "plan":
-        yield "host: python is not admitted: write the host side as a launch plan"
     language = candidate.plan.language
-    if language not in hardware.languages:
+    if candidate.host == "plan" and language not in hardware.languages:
         yield f"{hardware.name} takes {' or '.join(hardware.languages)}, this is {language}"
         return
     wanted = {step.kernel for step in candidate.plan.steps if isinstance(step, Launch)}
-    check = _python_faults if language == "triton" else _cpp_faults
-    yield from check(candidate.code, wanted)
+    if candidate.host == "python":
+        yield from _declaration_faults(candidate)
+        yield from _python_faults(candidate.code, wanted | {RUN}, imports=_HOST_IMPORTS)
+    elif language == "triton":
+        yield from _python_faults(candidate.code, wanted, imports=_IMPORTS)
+    else:
+        yield from _cpp_faults(candidate.code, wanted)
     yield from _choice_faults(candidate)
     yield from _expression_faults(candidate)
+
+
+def _declaration_faults(candidate: Candidate) -> Iterator[str]:
+    """Yield what stands in a plan that is not run, but only says what `run` launches."""
+    plan = candidate.plan
+    told = [step for step in plan.steps if isinstance(step, ReadSize) or step.arguments]
+    if plan.buffers or plan.let or told:
+        yield "host: python does all by itself; its plan only names what is launched or called"
 
 
 def _choice_faults(candidate: Candidate) -> Iterator[str]:
@@ -90,7 +106,7 @@ def _expressions(candidate: Candidate) -> Iterator[str]:
                 yield from (step.index, step.count or "1")
 
 
-def _python_faults(code: str, wanted: set[str]) -> Iterator[str]:
+def _python_faults(code: str, wanted: set[str], *, imports: tuple[str, ...]) -> Iterator[str]:
     try:
         tree = ast.parse(code)
     except SyntaxError as error:
@@ -100,13 +116,13 @@ def _python_faults(code: str, wanted: set[str]) -> Iterator[str]:
         yield f"the code can't be parsed: {error}"
         return
     for node in ast.walk(tree):
-        yield from _node_faults(node)
+        yield from _node_faults(node, imports)
     kernels = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for name in sorted(wanted - kernels):
         yield f"the plan launches {name}, which the code does not define"
 
 
-def _node_faults(node: ast.AST) -> Iterator[str]:
+def _node_faults(node: ast.AST, imports: tuple[str, ...]) -> Iterator[str]:
     match node:
         case ast.Import(names=names):
             modules = [alias.name for alias in names]
@@ -121,7 +137,7 @@ def _node_faults(node: ast.AST) -> Iterator[str]:
         case _:
             return
     for module in modules:
-        if module.split(".")[0] not in _IMPORTS:
+        if module.split(".")[0] not in imports:
             yield f"line {node.lineno}: imports {module}"
 
 

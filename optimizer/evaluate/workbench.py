@@ -16,9 +16,10 @@ from optimizer.binding import instances
 from optimizer.candidate import Candidate
 from optimizer.environment import detect_environment
 from optimizer.errors import PlanError, RunnerError
-from optimizer.evaluate.building import Builder, Built
+from optimizer.evaluate.building import Builder, Built, Pending
 from optimizer.evaluate.cases import POOLED_ELEMENTS, CaseMaker, CheckedCase, Request
-from optimizer.evaluate.guards import ALL_UP, Guards
+from optimizer.evaluate.guards import ALL_UP, Guard, Guards
+from optimizer.evaluate.host_build import place_source
 from optimizer.evaluate.memory import SharedFolder
 from optimizer.evaluate.peer_table import (
     PeerProcess,
@@ -105,7 +106,8 @@ class Workbench:
         self.builder = Builder(hardware, folder / "artefacts", limits=limits)
 
     def close(self) -> None:
-        """End the oracle and free the shared memory."""
+        """End the oracle and all builds, and free the shared memory."""
+        self.builder.close()
         self.maker.close()
         self.shared.close()
 
@@ -152,6 +154,8 @@ class Workbench:
 
     def screen(self, candidate: Candidate) -> Failed | None:
         """Return why a candidate is not even built, None where it is."""
+        if not self.effort.guards.up(Guard.SCREEN):
+            return None
         fault = find_fault(candidate, self.hardware)
         return None if fault is None else Failed(stage="screen", log=fault)
 
@@ -163,10 +167,16 @@ class Workbench:
         Raises:
             ChildRaisedError: The compiler is out of order.
         """
-        wanted: list[Build | Failed] = [self._plan_build(c, cases) for c in candidates]
-        builds = [build for build in wanted if isinstance(build, Build)]
-        done = iter(self.builder.build(builds))
-        return [next(done) if isinstance(build, Build) else build for build in wanted]
+        begun = self.start_builds(candidates, cases)
+        return [build if isinstance(build, Failed) else build.result() for build in begun]
+
+    def start_builds(
+        self, candidates: Sequence[Candidate], cases: Sequence[CheckedCase]
+    ) -> list[Pending | Failed]:
+        """Begin to build each candidate's kernels, with all instances that the cases need."""
+        wanted = [self._plan_build(c, cases) for c in candidates]
+        begun = iter(self.builder.start([build for build in wanted if isinstance(build, Build)]))
+        return [next(begun) if isinstance(build, Build) else build for build in wanted]
 
     def peer_table(self, cases: Sequence[CheckedCase]) -> PeerTable:
         """Return the peers and their times for ranking, measured now if they never were.
@@ -191,7 +201,12 @@ class Workbench:
                 keep_table(path, table)
         return table
 
-    def _plan_build(self, candidate: Candidate, cases: Sequence[CheckedCase]) -> Build | Failed:
+    def _plan_build(
+        self, candidate: Candidate, cases: Sequence[CheckedCase]
+    ) -> Build | Pending | Failed:
+        if candidate.host == "python":
+            artefacts = self.folder / "artefacts"
+            return Pending.of(place_source(candidate, self.hardware, artefacts))
         found: dict[str, Instance] = {}
         try:
             for case in cases:

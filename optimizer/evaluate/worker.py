@@ -5,6 +5,7 @@ neither the reference nor the seeds nor what is expected; it stores outputs in t
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from operator_registry.record import Record
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.guards import ALL_UP, Guards, without
 from optimizer.evaluate.held import HeldInputs
+from optimizer.evaluate.host_build import SOURCE
 from optimizer.evaluate.memory import (
     Value,
     bytes_of,
@@ -27,6 +29,7 @@ from optimizer.evaluate.memory import (
 from optimizer.evaluate.peers import PeerAbsentError, Peers
 from optimizer.evaluate.timing import Call, Clock, make_clock
 from optimizer.executor import Executor
+from optimizer.host_python import HostPython, Run, load_run
 from optimizer.targets import make_target
 from optimizer.targets.target import KernelTable
 
@@ -51,7 +54,7 @@ class Worker:
     _held: HeldInputs = field(default_factory=lambda: HeldInputs("cpu"))
     _calls: dict[Bound, Call] = field(default_factory=dict)
     _priming: dict[Bound, int] = field(default_factory=dict)
-    _executor: Executor | None = None
+    _executor: Callable[..., tuple[Value, ...]] | None = None
     _peers: Peers | None = None
     _poison: int | None = None
     _armed: Bound | None = None
@@ -104,15 +107,29 @@ class Worker:
     def _load_candidate(self, load: p.LoadCandidate) -> Record:
         self._calls.clear()
         self._priming.clear()
-        self._executor = Executor(
+        self._executor = (
+            self._load_host(load)
+            if load.plan.language == "python"
+            else Executor(
+                load.spec,
+                load.plan,
+                load.chosen,
+                kernels=_load_kernels(load),
+                device=self._device,
+                allocate=self._allocate,
+            )
+        )
+        return p.Done()
+
+    def _load_host(self, load: p.LoadCandidate) -> HostPython:
+        code = (Path(load.folder) / SOURCE).read_text(encoding="utf-8")
+        return HostPython(
             load.spec,
-            load.plan,
             load.chosen,
-            kernels=_load_kernels(load),
+            _load_run(load, code),
             device=self._device,
             allocate=self._allocate,
         )
-        return p.Done()
 
     def _allocate(self, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401 - as `torch.empty`
         memory: Tensor = torch.empty(*args, **kwargs)
@@ -217,6 +234,14 @@ def _load_kernels(load: p.LoadCandidate) -> KernelTable:
 
         return InterpreterTable(load.interpreted)
     return make_target(load.hardware).load(Path(load.folder))
+
+
+def _load_run(load: p.LoadCandidate, code: str) -> Run:
+    if load.interpreted is not None:
+        from optimizer.targets.interpreter import load_interpreted_run  # noqa: PLC0415 - as above
+
+        return load_interpreted_run(code)
+    return load_run(code, SOURCE)
 
 
 def _given(value: Given | None, what: str) -> Given:

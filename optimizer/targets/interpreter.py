@@ -16,6 +16,7 @@ from triton.runtime.errors import InterpreterError
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import JITFunction
 
+from optimizer.host_python import find_run
 from optimizer.targets.artefact import source_sha256
 from optimizer.targets.target import Instance, Launcher
 from optimizer.targets.triton_source import find_kernel, load_source
@@ -68,6 +69,23 @@ class InterpreterTable:
                 kernel.function[grid](**typed, **kernel.constants)
 
         return launch
+
+
+def load_interpreted_run(code: str) -> Callable[..., object]:
+    """Return the code's own host side `run`; what it launches is interpreted.
+
+    Raises:
+        BuildError: The code can't be imported.
+        PlanError: It defines no `run`.
+    """
+    run = find_run(vars(load_source(code, "kernel.py", interpreted=True)))
+
+    def interpreted(*arguments: object, **named: object) -> None:
+        with _interpreted_language(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _NUMPY_WARNING, DeprecationWarning)
+            run(*arguments, **named)
+
+    return interpreted
 
 
 def _tensor(kind: str, value: float) -> object:

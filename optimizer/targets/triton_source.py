@@ -6,7 +6,6 @@ cast with ``.to(tl.pointer_type(tl.float32))``. A list of sizes is an int64 poin
 """
 
 import inspect
-import linecache
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from triton import knobs
 
+from optimizer.source_module import import_source
 from optimizer.targets.target import BuildError, Instance
 
 _LOG_CHARACTERS: Final = 6000
@@ -33,17 +33,12 @@ def load_source(code: str, name: str, *, interpreted: bool) -> ModuleType:
     Raises:
         BuildError: The code can't be imported.
     """
-    # Triton reads a kernel's text through this cache.
-    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-    module = ModuleType("candidate")
-    module.__file__ = name
     try:
         with knobs.runtime.scope():
             knobs.runtime.interpret = interpreted
-            exec(compile(code, name, "exec"), module.__dict__)  # noqa: S102 - what this is for
+            return import_source(code, name)
     except Exception as error:
         raise BuildError(explain(error)) from error
-    return module
 
 
 @dataclass(frozen=True)
