@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from knowledge.evaluation import Environment
+from knowledge.profile import Profile
 from operator_registry.record import Record
 
 Figure = Literal["device_ms", "call_ms"]
@@ -52,10 +53,17 @@ class WorkloadEvidence(Record):
     """The baseline by the goal's figure."""
     pair_ratios: tuple[float, ...]
     """Best peer's time over the kernel's, one number for each process pair, by the figure."""
+    pair_ms: tuple[float, ...] = ()
+    """The kernel's median in each process pair; empty where a peer serves."""
+    baseline_pair_ms: tuple[float, ...] = ()
+    """The baseline's: over `pair_ms` it gives `pair_ratios`."""
     ratio: Interval
     """Simultaneous over the workloads."""
     spread: tuple[float, float]
     """10th and 90th percentile of the kernel's samples, in ms, by the figure."""
+    quantiles_ms: tuple[float, ...] = ()
+    """Of all samples of what serves, from the least to the greatest in steps of 5 %."""
+    baseline_quantiles_ms: tuple[float, ...] = ()
     share_of_roofline: float | None = None
     error: float
     """Worst error of the kernel against the float64 oracle, relative to the oracle's scale."""
@@ -77,6 +85,8 @@ class KernelResources(Record):
     registers: int | None = None
     spill_bytes: int | None = None
     shared_bytes: int | None = None
+    occupancy: float | None = None
+    """The share of a multiprocessor's threads that registers and shared memory leave room for."""
 
 
 class SearchSummary(Record):
@@ -121,6 +131,10 @@ class Evidence(Record):
     faults: tuple[str, ...] = ()
     """Why the measurement can't be trusted, such as page faults on one side only."""
     not_tested: tuple[str, ...] = ()
+    profile: tuple[Profile, ...] = ()
+    """The winner's beside the baseline's, taken after the timed run."""
+    samples_sha256: str = ""
+    """The hash of all raw samples, which are kept outside git under this name."""
     search: SearchSummary | None = None
     measured_at: str
     """ISO 8601, UTC."""

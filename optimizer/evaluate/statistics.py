@@ -103,6 +103,14 @@ def is_calm(samples: Sequence[Sample]) -> bool:
     return sum(sample.preemptions == 0 for sample in samples) >= LEAST_CALM
 
 
+def distribution(samples: Sequence[float]) -> tuple[float, ...]:
+    """Return the quantiles from the least to the greatest sample in steps of 5 %, rounded."""
+    if len(samples) == 1:
+        return (samples[0],) * 21
+    cuts = quantiles(samples, n=20, method="inclusive")
+    return tuple(float(f"{cut:.5g}") for cut in (min(samples), *cuts, max(samples)))
+
+
 def spread(samples: Sequence[float]) -> tuple[float, float]:
     """Return the 10th and the 90th percentile."""
     if len(samples) == 1:

@@ -9,6 +9,7 @@ from optimizer.evaluate.protocol import CANDIDATE
 from optimizer.evaluate.statistics import (
     UNKNOWN,
     combined_ratios,
+    distribution,
     proof_interval,
     quick,
     ratio_interval,
@@ -132,8 +133,11 @@ def describe_workload(
     baseline = best_peer(pairs, name, figure)
     server = baseline if measured.handed_back else CANDIDATE
     ratios = (1.0,) * len(pairs)
+    ours_ms: tuple[float, ...] = ()
+    theirs_ms = tuple(median_of(pair[name][baseline], figure) for pair in pairs)
     if server == CANDIDATE:
         ratios = pair_ratios(pairs, name, baseline, CANDIDATE, figure=figure)
+        ours_ms = tuple(median_of(pair[name][CANDIDATE], figure) for pair in pairs)
     alpha = simultaneous(WORKLOAD_ALPHA, workloads)
     device_ms = _pooled(pairs, name, server, "device_ms")
     return WorkloadEvidence(
@@ -147,8 +151,12 @@ def describe_workload(
         peers=_peer_rows(pairs, name),
         best_peer=baseline,
         pair_ratios=ratios,
+        pair_ms=ours_ms,
+        baseline_pair_ms=theirs_ms if ours_ms else (),
         ratio=ratio_interval(ratios, alpha=alpha) if server == CANDIDATE else CERTAIN,
         spread=spread([r.by(figure) for p in pairs for r in p[name].get(server, ())]),
+        quantiles_ms=_quantiles(pairs, name, server, figure),
+        baseline_quantiles_ms=_quantiles(pairs, name, baseline, figure),
         share_of_roofline=measured.roofline_ms / device_ms if measured.roofline_ms else None,
         error=measured.error,
         reference_error=measured.reference_error,
@@ -254,6 +262,13 @@ def _peer_rows(pairs: Sequence[Pair], workload: str) -> tuple[PeerRow, ...]:
         )
         for name in names
     )
+
+
+def _quantiles(
+    pairs: Sequence[Pair], workload: str, subject: str, figure: Figure
+) -> tuple[float, ...]:
+    readings = (pair[workload].get(subject, ()) for pair in pairs)
+    return distribution([r.by(figure) for found in readings for r in found])
 
 
 def _pooled(pairs: Sequence[Pair], workload: str, subject: str, figure: Figure) -> float:
