@@ -120,6 +120,8 @@ class Evidence(Record):
     versus_eager: float
     """Geometric mean of eager reference time over kernel time; a figure, not a claim."""
     null: NullRun
+    host: Literal["plan", "python"] = "plan"
+    """Whether a plan is run, or the candidate's own Python, in the process that is timed."""
     source_sha256: str
     resources: tuple[KernelResources, ...] = ()
     launched: tuple[str, ...] = ()

@@ -27,7 +27,9 @@ from optimizer.errors import KernelFolderError
 EVIDENCE_LIMIT_BYTES = 64_000
 PLOT_LIMIT_BYTES = 200_000
 VERIFICATIONS = "verifications.jsonl"
-_CODE_FILES: Mapping[str, str] = {"triton": "kernel.py", "cpp": "kernel.cpp"}
+_CODE_FILES: Mapping[str, str] = {
+    "triton": "kernel.py", "python": "kernel.py", "cpp": "kernel.cpp",
+}  # fmt: skip
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from knowledge.evidence import Evidence, Interval, WorkloadEvidence
 from operator_registry.registry import Operator
+from optimizer.binding import launched
 from optimizer.errors import KernelFolderError
 from optimizer.host_text import host_function
 from optimizer.kernel import EVIDENCE_LIMIT_BYTES, Kernel, Variant, code_file, write_files
@@ -102,11 +103,23 @@ def _variant(kernel: Kernel, variant: Variant) -> Iterator[str]:
     yield workload_table(evidence)
     yield from _losses(evidence)
     yield f"![Latency beside every peer]({variant.name}/plots/latency.svg)"
-    yield "The host side of a call, rendered from `plan.json`, which the executor runs:"
-    yield _fenced("python", host_function(kernel.operator.spec, variant.candidate))
+    yield from _host_side(kernel, variant)
     if any(r.registers is not None for r in evidence.resources):
         yield _resources(evidence)
     yield _environment(evidence)
+
+
+def _host_side(kernel: Kernel, variant: Variant) -> Iterator[str]:
+    if variant.candidate.host == "python":
+        names = ", ".join(f"`{name}`" for name in launched(variant.candidate.plan))
+        yield (
+            "Its host side is Python of its own (`host: python`): `run` in "
+            f"`{variant.name}/kernel.py`, in the caller's process. It declares that it launches "
+            f"{names}."
+        )
+        return
+    yield "The host side of a call, rendered from `plan.json`, which the executor runs:"
+    yield _fenced("python", host_function(kernel.operator.spec, variant.candidate))
 
 
 def _claim(evidence: Evidence) -> str:

@@ -10,9 +10,11 @@ from torch import Tensor
 
 from operator_registry.inputs import load_reference, resolve_sizes
 from operator_registry.spec import RangeAxis, Scalar
+from optimizer.candidate import Candidate
 from optimizer.errors import CallError, UnsupportedDeviceError
 from optimizer.executor import Executor
 from optimizer.expression import total
+from optimizer.host_python import HostPython, load_run
 from optimizer.kernel import ByPeer, ByVariant, Kernel, Variant, read_kernel
 from optimizer.shapes import attributes_of, dtypes_of
 from optimizer.targets import BuildingTable, find_obstacle, make_target
@@ -103,22 +105,25 @@ class LoadedKernel:
         return self._servers[name]
 
     def _variant(self, variant: Variant) -> Serve:
-        candidate = variant.candidate
-        folder = self._cache / candidate.id
-        executor = Executor(
-            self.kernel.operator.spec,
-            candidate.plan,
-            candidate.chosen,
-            kernels=BuildingTable(make_target(self.kernel.hardware), candidate.code, folder),
-            device=self._device,
-        )
+        host = self._host(variant.candidate)
         single = len(self.kernel.operator.spec.outputs) == 1
 
         def serve(*inputs: Value, **attributes: Scalar) -> Value | tuple[Value, ...]:
-            outputs = executor(*inputs, **attributes)
+            outputs = host(*inputs, **attributes)
             return outputs[0] if single else outputs
 
         return serve
+
+    def _host(self, candidate: Candidate) -> Executor | HostPython:
+        spec = self.kernel.operator.spec
+        if candidate.host == "python":
+            run = load_run(candidate.code, f"{spec.name}_{candidate.id[:12]}.py")
+            return HostPython(spec, candidate.chosen, run, device=self._device)
+        folder = self._cache / candidate.id
+        kernels = BuildingTable(make_target(self.kernel.hardware), candidate.code, folder)
+        return Executor(
+            spec, candidate.plan, candidate.chosen, kernels=kernels, device=self._device
+        )
 
     def _peer(self, name: str) -> Serve:
         # A graph replays on buffers of its own; a user's fresh tensors are served without one.

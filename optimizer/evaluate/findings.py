@@ -75,6 +75,7 @@ class Findings:
             null=summary.describe_null(
                 self.pairs, self.twins, weights, figure=self.figure, alpha=claim.alpha
             ),
+            host=claim.candidate.host,
             source_sha256=hashlib.sha256(claim.candidate.code.encode()).hexdigest(),
             resources=tuple(_resources(built)),
             launched=self._launched(),
