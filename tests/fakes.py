@@ -107,7 +107,10 @@ class FakeRunner:
     try_one: Callable[[Candidate], Outcome] = lambda _: make_passed(0.5)
     confirm_one: Callable[[Candidate], Evidence | Outcome] = make_evidence
     clock: FakeClock = field(default_factory=FakeClock)
+    builds_ahead: bool = False
     ran: list[str] = field(default_factory=list)
+    built_ahead: list[list[str]] = field(default_factory=list)
+    """For each call, the candidates to be built meanwhile."""
     confirmed: list[tuple[str, float, Collection[str]]] = field(default_factory=list)
     """Candidate, level and dispatch of each confirming run."""
 
@@ -115,10 +118,21 @@ class FakeRunner:
     def environment(self) -> Environment:
         return ENVIRONMENT
 
-    def evaluate(self, candidates: Sequence[Candidate]) -> Sequence[Evaluation]:
-        self.clock.now_s += len(candidates)
-        self.ran += [candidate.id for candidate in candidates]
-        return [make_evaluation(c, self.try_one(c)) for c in candidates]
+    def evaluate(
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        ahead: Sequence[Candidate] = (),
+        on_done: Callable[[Evaluation], None] = lambda _: None,
+    ) -> Sequence[Evaluation]:
+        self.built_ahead += [[candidate.id for candidate in ahead]]
+        done = []
+        for candidate in candidates:
+            self.clock.now_s += 1
+            self.ran.append(candidate.id)
+            done.append(make_evaluation(candidate, self.try_one(candidate)))
+            on_done(done[-1])
+        return done
 
     def confirm(
         self,

@@ -95,6 +95,11 @@ class CaseMaker:
             self._moved = _moved_outputs(raws)
         return [self._finish(raw, self._moved) for raw in raws]
 
+    @property
+    def busy_s(self) -> float:
+        """Return the seconds that the oracle has spent on answers."""
+        return self._process.busy_s if self._process is not None else 0.0
+
     def close(self) -> None:
         """End the oracle's process."""
         if self._process is not None:

@@ -3,7 +3,8 @@
 import random
 import time
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -15,21 +16,26 @@ from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
 from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
+from optimizer.evaluate.batch import Batch, open_batch
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.confirm import Confirmation
 from optimizer.evaluate.findings import Claim
+from optimizer.evaluate.ledger import Ledger
 from optimizer.evaluate.peer_table import PeerTable
-from optimizer.evaluate.process import Process
-from optimizer.evaluate.sandbox import ChildError
 from optimizer.evaluate.screen import is_library_only
 from optimizer.evaluate.statistics import quick, undisturbed
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import JUDGE_VERSION, Effort, Workbench, fresh_seed
+from optimizer.evaluate.workers import Workers
 
 __all__ = ["JUDGE_VERSION", "Effort", "Evaluator"]
 _SETS = 2
+_SPARES = 3
+"""Beside a device: a worker takes as long to start as several trials take that fail."""
+_ATTEMPTS = 2
+"""A worker that is killed from outside says nothing of its candidate, which is tried once more."""
 _LEAST_SAMPLES, _MOST_SAMPLES = 5, 21
 
 
@@ -63,9 +69,12 @@ class Evaluator:
         """
         self._bench = Workbench(operator, hardware, folder=folder, effort=effort or Effort())
         self._minimum_gain = minimum_gain
-        self._process: Process | None = None
         self._public: list[CheckedCase] | None = None
         self._rng = random.Random(fresh_seed())  # noqa: S311 - its seed is secret
+        spares = _SPARES if self.builds_ahead else 1
+        self._workers = Workers(self._bench.place, timed=self._bench.timed, spares=spares)
+        self._foreseen: Batch | None = None
+        self.ledger = Ledger()
         self._close = weakref.finalize(self, self._bench.close)
 
     def __enter__(self) -> Self:
@@ -78,7 +87,7 @@ class Evaluator:
 
     def close(self) -> None:
         """End all processes and free the shared memory."""
-        self._kill()
+        self._workers.close()
         self._close()
 
     @property
@@ -91,31 +100,41 @@ class Evaluator:
         """Return the folder of shared memory through which tensors pass."""
         return self._bench.shared.path
 
-    def evaluate(self, candidates: Sequence[Candidate]) -> list[Evaluation]:
+    @property
+    def builds_ahead(self) -> bool:
+        """Return whether builds go on while a candidate is tried; see `Runner.builds_ahead`.
+
+        Not where the processor itself is what is timed.
+        """
+        return not (self._bench.timed and self._bench.place.device == "cpu")
+
+    def evaluate(
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        ahead: Sequence[Candidate] = (),
+        on_done: Callable[[Evaluation], None] = lambda _: None,
+    ) -> list[Evaluation]:
         """Return one evaluation for each candidate, in order; see `Runner.evaluate`.
 
         The peers are measured first, if they never were: also where there is no candidate.
         """
         public = self._public_cases()
         peers = self._bench.peer_table(public) if public else None
+        self._warm_up()
         if not candidates:
             return []
-        began = time.monotonic()
-        effort = self._bench.effort
-        drawn = self._bench.drawn_cases(
-            effort.drawn_sizes if self._bench.timed else 2 * effort.drawn_sizes,
-            seed=fresh_seed(),
-            most=effort.drawn_elements if self._bench.timed else effort.interpreted_elements,
-        )
-        built = self._build(candidates, [*drawn, *public])
-        shared_s = (time.monotonic() - began) / max(1, len(candidates))
+        batch = self._open(candidates)
+        if ahead and self.builds_ahead:
+            self._foreseen = open_batch(self._bench, ahead, public, self.ledger)
+        if not self.builds_ahead:
+            self._settle(batch)
         evaluations = []
-        for candidate, done in zip(candidates, built, strict=True):
-            began = time.monotonic()
-            outcome = self._try(candidate, done, drawn, peers)
-            took_s = shared_s + time.monotonic() - began
-            evaluations.append(self._record(candidate, outcome, took_s))
-        self._forget(drawn)
+        for candidate in candidates:
+            evaluation = self._evaluate(candidate, batch, peers)
+            evaluations.append(evaluation)
+            on_done(evaluation)
+        self._forget(batch)
         return evaluations
 
     def confirm(
@@ -131,7 +150,7 @@ class Evaluator:
             msg = f"there is no {self._bench.hardware.name} here, so nothing can be confirmed"
             raise RunnerError(msg)
         until = time.monotonic() + deadline_s
-        self._kill()  # nothing else of ours runs beside a confirming run
+        self._rest()
         peers = self._bench.peer_table(self._public_cases())
         dispatch = frozenset(handed_back)
         claim = Claim(candidate, dispatch, alpha, self._minimum_gain, seed=fresh_seed())
@@ -143,17 +162,42 @@ class Evaluator:
             self._public = self._bench.public_cases(sets=_SETS) if self._bench.timed else []
         return self._public
 
-    def _build(
-        self, candidates: Sequence[Candidate], cases: Sequence[CheckedCase]
-    ) -> list[Built | Failed | TimedOut]:
-        faults = [self._bench.screen(candidate) for candidate in candidates]
-        sound = [c for c, fault in zip(candidates, faults, strict=True) if fault is None]
-        try:
-            built = iter(self._bench.build(sound, cases))
-        except ChildError as error:
-            msg = f"nothing can be built here: {error}"
-            raise RunnerError(msg) from error
-        return [next(built) if fault is None else fault for fault in faults]
+    def _warm_up(self) -> None:
+        """Start workers that will be wanted, while nothing is timed."""
+        if self.builds_ahead or not self._workers.alive:
+            self._workers.refill()
+
+    def _settle(self, batch: Batch) -> None:
+        """Wait until nothing is built or started any more, so that a processor can be timed."""
+        with self.ledger.phase("build"):
+            batch.settle()
+        with self.ledger.phase("start"):
+            self._workers.settle()
+
+    def _rest(self) -> None:
+        """End all that is at work: nothing else of ours runs beside a confirming run."""
+        self._workers.close()
+        self._bench.builder.abandon()
+        if self._foreseen is not None:
+            self._forget(self._foreseen)
+            self._foreseen = None
+
+    def _open(self, candidates: Sequence[Candidate]) -> Batch:
+        """Return the batch that was foreseen, or a new one where others are asked for."""
+        foreseen, self._foreseen = self._foreseen, None
+        if foreseen is not None and foreseen.holds(candidates):
+            return foreseen
+        if foreseen is not None:
+            self._forget(foreseen)
+        return open_batch(self._bench, candidates, self._public_cases(), self.ledger)
+
+    def _evaluate(self, candidate: Candidate, batch: Batch, peers: PeerTable | None) -> Evaluation:
+        began = time.monotonic()
+        with self.ledger.phase("build"):
+            built = batch.built(candidate.id)
+        outcome = self._try(candidate, built, batch.drawn, peers)
+        self.ledger.trials += 1
+        return self._record(candidate, outcome, batch.shared_s + time.monotonic() - began)
 
     def _try(
         self,
@@ -164,11 +208,17 @@ class Evaluator:
     ) -> Outcome:
         if not isinstance(built, Built):
             return built
-        trial = self._make_trial(candidate)
-        outcome = self._run(trial, built, drawn, peers)
-        if not isinstance(outcome, Passed):
+        for _ in range(_ATTEMPTS):
+            with self.ledger.phase("start"):
+                trial = self._make_trial(candidate)
+            with self.ledger.lease(partial(getattr, trial.process, "busy_s")):
+                outcome = self._run(trial, built, drawn, peers)
+            if isinstance(outcome, Passed):
+                break
             # It may have left anything behind: memory written to, threads, a broken device.
-            self._kill()
+            self._workers.end()
+            if not trial.process.was_killed:
+                break
         return outcome
 
     def _run(
@@ -178,17 +228,20 @@ class Evaluator:
         drawn: Sequence[CheckedCase],
         peers: PeerTable | None,
     ) -> Outcome:
-        failure = trial.load(built, interpreted=not self._bench.timed)
+        with self.ledger.phase("load"):
+            failure = trial.load(built, interpreted=not self._bench.timed)
         if failure is not None:
             return failure
         public = self._public_cases()
-        checked = trial.check([*drawn, *public], self._rng)
+        with self.ledger.phase("check"):
+            checked = trial.check([*drawn, *public], self._rng)
         if not isinstance(checked, Agreement):
             return checked
         library_only = is_library_only(trial.candidate)
         times = []
         for case in public:
-            time_or_failure = self._measure(trial, case, peers)
+            with self.ledger.phase("time"):
+                time_or_failure = self._measure(trial, case, peers)
             if not isinstance(time_or_failure, WorkloadTime):
                 return time_or_failure
             times.append(time_or_failure)
@@ -216,22 +269,15 @@ class Evaluator:
 
     def _make_trial(self, candidate: Candidate) -> Trial:
         bench = self._bench
-        if self._process is None or not self._process.alive:
-            self._kill()
-            self._process = Process(bench.place)
-            self._process.greet(timed=bench.timed)
-        return Trial(bench.operator, bench.hardware, candidate, self._process, bench.run_s)
+        process = self._workers.open()
+        if self.builds_ahead:
+            self._workers.refill()
+        return Trial(bench.operator, bench.hardware, candidate, process, bench.run_s)
 
-    def _forget(self, cases: Sequence[CheckedCase]) -> None:
-        for case in cases:
-            if self._process is not None and self._process.alive:
-                self._process.drop(case.case)
+    def _forget(self, batch: Batch) -> None:
+        for case in batch.drawn:
+            self._workers.forget(case.case)
             case.discard()
-
-    def _kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
 
     def _record(self, candidate: Candidate, outcome: Outcome, took_s: float) -> Evaluation:
         bench = self._bench

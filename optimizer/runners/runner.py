@@ -1,6 +1,6 @@
 """Where trials run."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from knowledge.evaluation import Environment, Evaluation
@@ -17,8 +17,26 @@ class Runner(Protocol):
         """The environment in which results of this runner hold."""
         ...
 
-    def evaluate(self, candidates: Sequence[Candidate]) -> Sequence[Evaluation]:
+    @property
+    def builds_ahead(self) -> bool:
+        """Whether what is asked for next can be built while something is tried."""
+        ...
+
+    def evaluate(
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        ahead: Sequence[Candidate] = (),
+        on_done: Callable[[Evaluation], None] = ...,
+    ) -> Sequence[Evaluation]:
         """Return one evaluation for each candidate, in order.
+
+        Args:
+            candidates: What is to be tried, frozen.
+            ahead: What the next call will probably ask for, frozen too: it is built meanwhile
+                where that disturbs nothing.
+            on_done: Called with each evaluation as soon as there is one, so that it can be kept
+                whatever happens to the others.
 
         Raises:
             RunnerError: The machine failed; nothing is known of the candidates.
