@@ -64,6 +64,7 @@ class Search:
         self._trials = [trial for trial in before if self._holds_here(trial.evaluation)]
         self._taken: dict[Expansion, int] = {}
         self._exhausted: set[Expansion] = set()
+        self._waiting: list[Candidate] = []
 
     def begin(self) -> None:
         """Count seconds from here: what was made ready before is not the search's."""
@@ -89,22 +90,38 @@ class Search:
         pace = Pace()
         while not self.stopped() and not is_stalled([t.fitness for t in self._trials]):
             left_s = self.budget.search_left_s(self.spent_s)
-            candidates = self._propose(pace.batch(left_s, at_most=self.batch))
+            candidates = self._take(pace.batch(left_s, at_most=self.batch))
             if not candidates:
                 return
+            if self.runner.builds_ahead and not self._waiting:
+                # Chosen without what this batch will show: the price of an idle compiler's time.
+                self._waiting = self._propose(self.batch, besides=candidates)
             began_s = self.clock.monotonic_s()
             tried = self._try(candidates)
             pace = pace.after(tried, self.clock.monotonic_s() - began_s)
 
-    def _propose(self, count: int) -> list[Candidate]:
-        """Return at most `count` new candidates, all of one parent."""
+    def _take(self, count: int) -> list[Candidate]:
+        """Return at most `count` candidates, those first that are being built already."""
+        if not self._waiting:
+            return self._propose(count)
+        taken, self._waiting = self._waiting[:count], self._waiting[count:]
+        return taken
+
+    def _propose(self, count: int, *, besides: Sequence[Candidate] = ()) -> list[Candidate]:
+        """Return at most `count` new candidates, all of one parent.
+
+        Args:
+            count: How many.
+            besides: Candidates that are about to be tried.
+        """
+        taken = frozenset(candidate.id for candidate in besides)
         found: dict[str, Candidate] = {}
         parent: str | None = None
         while len(found) < count and (expansion := self.policy.pick(self._growth())):
             if found and expansion.parent != parent:
                 break
             parent = expansion.parent
-            fresh = self._ask(expansion, count - len(found), frozenset(found))
+            fresh = self._ask(expansion, count - len(found), taken | found.keys())
             found |= {candidate.id: candidate for candidate in fresh}
         return list(found.values())
 
@@ -138,13 +155,19 @@ class Search:
         for candidate, evaluation in known:
             if evaluation is not None:
                 self._record(candidate, evaluation, spent_s=0.0)
-        fresh = [candidate for candidate, evaluation in known if evaluation is None]
+        fresh = {candidate.id: candidate for candidate, found in known if found is None}
+        last_s = self.clock.monotonic_s()
+
+        def keep(evaluation: Evaluation) -> None:
+            """Record it at once: whatever becomes of the others, this one is not lost."""
+            nonlocal last_s
+            now_s = self.clock.monotonic_s()
+            self._record(fresh[evaluation.candidate], evaluation, spent_s=now_s - last_s)
+            last_s = now_s
+
         if fresh:
-            began_s = self.clock.monotonic_s()
-            evaluations = self.runner.evaluate(fresh)
-            each_s = (self.clock.monotonic_s() - began_s) / len(fresh)
-            for candidate, evaluation in zip(fresh, evaluations, strict=True):
-                self._record(candidate, evaluation, spent_s=each_s)
+            ahead = [candidate for candidate in self._waiting if self._find(candidate) is None]
+            self.runner.evaluate(list(fresh.values()), ahead=ahead, on_done=keep)
         return len(fresh)
 
     def _holds_here(self, evaluation: Evaluation) -> bool:

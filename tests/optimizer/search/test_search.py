@@ -5,7 +5,7 @@ import pytest
 
 from knowledge.outcome import Outcome
 from optimizer.candidate import Candidate
-from optimizer.errors import ProposalError
+from optimizer.errors import ProposalError, RunnerError
 from optimizer.propose.proposer import Node, Proposer, ScriptedProposer
 from optimizer.search.budget import Budget
 from optimizer.search.search import Clock, Place, Search
@@ -134,3 +134,60 @@ def test_a_stopped_search_begins_no_trial(store: Store) -> None:
     search.run()
 
     assert 0 < len(search.trials) < len(DRAFTS)
+
+
+def test_an_evaluation_is_kept_before_the_next_trial_begins(store: Store) -> None:
+    search = make_search(store, FakeRunner(), ScriptedProposer(DRAFTS))
+
+    def fail_at_the_third(candidate: Candidate) -> Outcome:
+        if candidate == DRAFTS[2]:
+            message = "the device is gone"
+            raise RunnerError(message)
+        return make_passed(0.5)
+
+    search.runner = FakeRunner(fail_at_the_third)
+
+    with pytest.raises(RunnerError):
+        search.run()
+
+    kept = [trial.candidate.id for trial in store.trials(search.place.search_id)]
+    assert kept == [draft.id for draft in DRAFTS[:2]]
+
+
+def test_the_next_batch_is_built_while_a_device_is_at_work(store: Store) -> None:
+    runner = FakeRunner(builds_ahead=True)
+    search = make_search(store, runner, ScriptedProposer(DRAFTS))
+
+    search.run()
+
+    ids = [draft.id for draft in DRAFTS]
+    assert runner.ran == ids
+    # The first batch is half of a full one.
+    assert runner.built_ahead == [ids[3:9], []]
+
+
+def test_nothing_is_built_ahead_where_that_would_disturb(store: Store) -> None:
+    runner = FakeRunner()
+    search = make_search(store, runner, ScriptedProposer(DRAFTS))
+
+    search.run()
+
+    assert runner.built_ahead == [[], []]
+
+
+def test_what_is_known_already_is_not_built_ahead(store: Store) -> None:
+    make_search(store, FakeRunner(), ScriptedProposer(DRAFTS[4:])).run()
+    runner = FakeRunner(builds_ahead=True)
+
+    make_search(store, runner, ScriptedProposer(DRAFTS), goal="h").run()
+
+    assert runner.built_ahead[0] == [DRAFTS[3].id]
+
+
+def test_a_search_that_looks_ahead_still_finds_the_optimum(store: Store) -> None:
+    search = make_search(store, FakeRunner(best_at_16, builds_ahead=True), Doubler())
+
+    search.run()
+
+    best = max(search.trials, key=lambda trial: trial.fitness)
+    assert best.candidate.chosen == {"block": 16}
