@@ -113,10 +113,28 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     catalog.add_argument(
         "--shard", type=_shard, default=(1, 1), metavar="I/N", help="one part of N"
     )
-    what = "the revision measured (git's, where this is a checkout)"
-    catalog.add_argument("--commit", default="", metavar="REV", help=what)
+    catalog.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
     _add_registry_folder(catalog)
     _add_json(catalog)
+
+    _add_aa(kinds)
+
+
+def _add_aa(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    about = "compare a kernel with itself: false wins and power of the judge"
+    aa = _add(kinds, "aa", "cli_aa", "bench_aa", about)
+    aa.add_argument("--hardware", default="cpu", metavar="H", help=_HARDWARE_HELP)
+    aa.add_argument("--comparisons", type=int, default=3000, metavar="N", help="A/A ones (3000)")
+    aa.add_argument("--trials", type=int, default=200, metavar="N", help="a true gain (200)")
+    aa.add_argument("--pairs", type=int, default=60, help="process pairs kept alive (60)")
+    aa.add_argument("--per-comparison", type=int, default=16, help="pairs in each (16)")
+    aa.add_argument("--rounds", type=int, default=3, help="samples a side in each pair (3)")
+    what = "for aa.json, whose rows stay (benchmarks/cpu, benchmarks/H)"
+    aa.add_argument("--out", type=Path, metavar="DIR", help=what)
+    aa.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="one part of N")
+    aa.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
+    _add_registry_folder(aa)
+    _add_json(aa)
 
 
 def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
@@ -146,6 +164,8 @@ def _add(commands: Any, name: str, module: str, run: str, about: str) -> argpars
 
 
 _REGISTRY_HELP = "the registry's folder (./ if it has registry.yaml, else the one that ships)"
+_HARDWARE_HELP = "a hardware of the registry; cpu is this machine's own"
+_COMMIT_HELP = "the revision measured (git's, where this is a checkout)"
 _OUT_HELP = "the kernel's folder (./kernels/OPERATOR/HARDWARE)"
 
 
@@ -154,8 +174,7 @@ def _add_registry_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_hardware(parser: argparse.ArgumentParser) -> None:
-    what = "a hardware of the registry; cpu is this machine's own"
-    parser.add_argument("--hardware", required=True, metavar="H", help=what)
+    parser.add_argument("--hardware", required=True, metavar="H", help=_HARDWARE_HELP)
 
 
 def _add_budget(parser: argparse.ArgumentParser) -> None:

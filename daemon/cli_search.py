@@ -72,9 +72,9 @@ def optimize(args: Namespace, terminal: Terminal) -> int:
         incumbent_folder=out.absolute() if out.is_dir() else None,
     )
     title = f"{operator.name} on {hardware.name}"
-    result = _run("optimize", request, title, terminal)
+    result = run_job("optimize", request, title, terminal)
     if not isinstance(result, OptimizeResult):
-        return _stopped(terminal)
+        return tell_stopped(terminal)
     if result.kernel_folder is not None:
         _copy(result.kernel_folder, out)
         result = result.model_copy(update={"kernel_folder": out})
@@ -99,9 +99,9 @@ def evaluate(args: Namespace, terminal: Terminal) -> int:
         budget_s=args.budget or registry.config.budget_s,
         minimum_gain=registry.config.minimum_gain,
     )
-    result = _run("evaluate", request, str(args.file), terminal)
+    result = run_job("evaluate", request, str(args.file), terminal)
     if not isinstance(result, EvaluateResult):
-        return _stopped(terminal)
+        return tell_stopped(terminal)
     if terminal.as_json:
         terminal.tell(result)
     else:
@@ -123,9 +123,9 @@ def verify(args: Namespace, terminal: Terminal) -> int:
         record=args.record,
         **({"budget_s": args.budget} if args.budget else {}),
     )
-    result = _run("verify", request, str(args.folder), terminal)
+    result = run_job("verify", request, str(args.folder), terminal)
     if not isinstance(result, VerifyResult):
-        return _stopped(terminal)
+        return tell_stopped(terminal)
     if terminal.as_json:
         terminal.tell(result)
     else:
@@ -135,9 +135,9 @@ def verify(args: Namespace, terminal: Terminal) -> int:
 
 def doctor(args: Namespace, terminal: Terminal) -> int:
     """Say what this machine can build, run, time and sandbox, and what to install."""
-    result = _run("doctor", DoctorRequest(), "this machine", terminal)
+    result = run_job("doctor", DoctorRequest(), "this machine", terminal)
     if not isinstance(result, DoctorResult):
-        return _stopped(terminal)
+        return tell_stopped(terminal)
     if terminal.as_json:
         terminal.tell(result)
     else:
@@ -171,9 +171,9 @@ def bench(args: Namespace, terminal: Terminal) -> int:
         command=shlex.join(("kernelevolve", *sys.argv[1:])),
         shard=args.shard,
     )
-    result = _run("bench", request, f"catalogue on {hardware.name}", terminal)
+    result = run_job("bench", request, f"catalogue on {hardware.name}", terminal)
     if not isinstance(result, BenchResult):
-        return _stopped(terminal)
+        return tell_stopped(terminal)
     if terminal.as_json:
         terminal.tell(result)
     else:
@@ -204,7 +204,8 @@ def _read_candidate(file: Path) -> Candidate:
         raise MisuseError(str(error)) from error
 
 
-def _run(task: Task, request: Record, title: str, terminal: Terminal) -> Result | None:
+def run_job(task: Task, request: Record, title: str, terminal: Terminal) -> Result | None:
+    """Run a job, showing its progress; None where it was stopped before it had a result."""
     configure_logs(Settings.load().log, sys.stderr)
     with heeding_signals() as stop, terminal.progress(title) as on_progress:
         return Jobs().run(
@@ -212,7 +213,8 @@ def _run(task: Task, request: Record, title: str, terminal: Terminal) -> Result 
         )
 
 
-def _stopped(terminal: Terminal) -> int:
+def tell_stopped(terminal: Terminal) -> int:
+    """Say that there is no result; return the exit code of that."""
     terminal.complain("kernelevolve: stopped before there was a result")
     return 1
 

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from daemon.logs import find_log
 from operator_registry.record import Record
 from optimizer.job import (
+    AaResult,
     BenchResult,
     DoctorResult,
     ErrorEvent,
@@ -37,8 +38,8 @@ from optimizer.job import (
     load_event,
 )
 
-Task = Literal["optimize", "evaluate", "verify", "doctor", "bench"]
-Result = OptimizeResult | EvaluateResult | VerifyResult | BenchResult | DoctorResult
+Task = Literal["optimize", "evaluate", "verify", "doctor", "bench", "aa"]
+Result = OptimizeResult | EvaluateResult | VerifyResult | BenchResult | AaResult | DoctorResult
 Progress = PhaseEvent | TrialEvent
 _ROOT = Path(__file__).parent.parent
 _TETHER = Path(__file__).with_name("tether.py")

@@ -24,6 +24,7 @@ PHASES = {
     "write": "writing the kernel",
     "check": "checking",
     "bench": "optimising",
+    "compare": "comparing",
 }
 
 

@@ -96,11 +96,12 @@ def _write(request: BenchRequest, rows: Sequence[OperatorRow]) -> None:
         summary=summarise(rows),
         rows=tuple(rows),
     )
-    _replace(request.folder / "catalog.json", catalog.to_json(indent=2) + "\n")
-    _replace(request.folder / "catalog.md", table(catalog))
+    replace_file(request.folder / "catalog.json", catalog.to_json(indent=2) + "\n")
+    replace_file(request.folder / "catalog.md", table(catalog))
 
 
-def _replace(file: Path, text: str) -> None:
+def replace_file(file: Path, text: str) -> None:
+    """Write a file; whoever reads sees all of it or what was there before."""
     with tempfile.NamedTemporaryFile(
         "w", dir=file.parent, prefix=f".{file.name}", delete=False, encoding="utf-8"
     ) as fresh:

@@ -9,7 +9,7 @@ from optimizer.store import Trial
 
 Event = PhaseEvent | TrialEvent | ResultEvent | ErrorEvent
 Tell = Callable[[Event], None]
-Phase = Literal["capture", "baseline", "search", "confirm", "write", "check", "bench"]
+Phase = Literal["capture", "baseline", "search", "confirm", "write", "check", "bench", "compare"]
 
 
 def tell_lines(file: IO[str]) -> Tell:

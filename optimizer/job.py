@@ -4,15 +4,16 @@ No torch here: the daemon imports this module and starts the job as a process of
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from knowledge.evaluation import Environment, Evaluation
 from knowledge.evidence import Evidence, Verdict
 from operator_registry.hardware import HardwareSpec
 from operator_registry.record import Record
 from operator_registry.registry import Operator
+from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
 
 FIRST_ALPHA = 0.00025
@@ -92,6 +93,8 @@ class VerifyRequest(Record):
     budget_s: float = Field(default=60.0, gt=0)
     record: bool = False
     """Append the finding to the folder's ``verifications.jsonl``."""
+    trusted_keys: tuple[str, ...] = ()
+    """Public keys in hex; where there are some, a folder must bear the signature of one."""
 
 
 class Reproduced(Record):
@@ -107,14 +110,23 @@ class NotReproduced(Record):
     reason: str
 
 
+class CannotTell(Record):
+    """It was replayed, but too noisily to say; more time or a quieter machine may tell."""
+
+    kind: Literal["cannot_tell"] = "cannot_tell"
+    reason: str
+
+
 class CannotRun(Record):
-    """This machine can't tell: another device, no compiler, no driver."""
+    """This machine can't run it: another device, no compiler, no driver."""
 
     kind: Literal["cannot_run"] = "cannot_run"
     reason: str
 
 
-Finding = Annotated[Reproduced | NotReproduced | CannotRun, Field(discriminator="kind")]
+Finding = Annotated[
+    Reproduced | NotReproduced | CannotTell | CannotRun, Field(discriminator="kind")
+]
 
 
 class Verification(Record):
@@ -131,6 +143,8 @@ class Verification(Record):
     checked_sizes: int = 0
     seed: int | None = None
     """Drawn by the judge for this replay."""
+    signature: str = ""
+    """What the folder's signature is worth here; see `optimizer.signing`."""
     at: str
     """ISO 8601, UTC."""
 
@@ -170,6 +184,45 @@ class BenchResult(Record):
     """Operators without a row, such as those whose job could not run; each with its reason."""
 
 
+class AaRequest(Record):
+    """Compare a kernel with itself, and with known amounts of more work, again and again."""
+
+    hardware: HardwareSpec
+    folder: Path
+    """Where ``aa.json`` and ``aa.md`` go; rows that are there stay."""
+    state_folder: Path
+    comparisons: int = Field(default=3000, ge=0)
+    trials: int = Field(default=200, ge=0)
+    """For each true gain."""
+    pairs: int = Field(default=60, ge=2)
+    """Process pairs that are kept alive."""
+    per_comparison: int = Field(default=16, ge=2)
+    """Pairs that serve one comparison."""
+    rounds: int = Field(default=3, ge=1)
+    """Samples of each side in each of its pairs."""
+    commit: str
+    command: str
+    shard: tuple[int, int] = (1, 1)
+
+    @model_validator(mode="after")
+    def _has_the_pairs(self) -> Self:
+        if self.per_comparison > self.pairs:
+            msg = f"a comparison takes {self.per_comparison} of {self.pairs} pairs"
+            raise ValueError(msg)
+        return self
+
+
+class AaResult(Record):
+    """Where the table is and what it says in sum."""
+
+    file: Path
+    summary: AaSummary
+    failures: tuple[str, ...] = ()
+    """What the judge promises and did not keep."""
+    unfinished: int = 0
+    """Comparisons that are left, after a stop."""
+
+
 class DoctorRequest(Record):
     """Say what this machine can build, run, time and sandbox."""
 
@@ -194,7 +247,7 @@ class PhaseEvent(Record):
     """The job has begun another part of its work."""
 
     event: Literal["phase"] = "phase"
-    phase: Literal["capture", "baseline", "search", "confirm", "write", "check", "bench"]
+    phase: Literal["capture", "baseline", "search", "confirm", "write", "check", "bench", "compare"]
     detail: str = ""
     seconds_left: float | None = None
 
@@ -222,7 +275,7 @@ class ResultEvent(Record):
     """The last event of a job."""
 
     event: Literal["result"] = "result"
-    result: OptimizeResult | EvaluateResult | VerifyResult | BenchResult | DoctorResult
+    result: OptimizeResult | EvaluateResult | VerifyResult | BenchResult | AaResult | DoctorResult
 
 
 class ErrorEvent(Record):

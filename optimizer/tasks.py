@@ -13,11 +13,14 @@ from knowledge.outcome import Passed
 from knowledge.verdict import judge
 from operator_registry.record import Record
 from optimizer.bench import bench
+from optimizer.bench_aa import bench_aa
 from optimizer.doctor import examine
 from optimizer.evaluate.evaluator import JUDGE_VERSION
 from optimizer.events import Tell
 from optimizer.job import (
     FIRST_ALPHA,
+    AaRequest,
+    AaResult,
     BenchRequest,
     BenchResult,
     CannotRun,
@@ -42,7 +45,7 @@ from optimizer.store import Store
 from optimizer.targets import find_obstacle
 from optimizer.verify import verify
 
-Result = OptimizeResult | EvaluateResult | VerifyResult | BenchResult | DoctorResult
+Result = OptimizeResult | EvaluateResult | VerifyResult | BenchResult | AaResult | DoctorResult
 Stopped = Callable[[], bool]
 CLOCK = Clock(time.monotonic, time.time)
 
@@ -113,6 +116,11 @@ def run_bench(request: BenchRequest, tell: Tell, stopped: Stopped) -> BenchResul
     return bench(request, optimize=lambda job: run_optimize(job, tell, stopped), tell=tell)
 
 
+def run_aa(request: AaRequest, tell: Tell, stopped: Stopped) -> AaResult:
+    """Compare a kernel with itself."""
+    return bench_aa(request, tell=tell, stopped=stopped)
+
+
 def run_doctor(request: DoctorRequest, tell: Tell, stopped: Stopped) -> DoctorResult:
     """Say what this machine can do."""
     return DoctorResult(abilities=examine())
@@ -123,6 +131,7 @@ TASKS: Mapping[str, Task] = {
     "evaluate": Task(EvaluateRequest, run_evaluate),
     "verify": Task(VerifyRequest, run_verify),
     "bench": Task(BenchRequest, run_bench),
+    "aa": Task(AaRequest, run_aa),
     "doctor": Task(DoctorRequest, run_doctor),
 }
 

@@ -50,6 +50,9 @@ class Place:
     """Caches of PyTorch's compiler."""
     memory_gib: int = 8
     guards: Guards = ALL_UP
+    flush_file: Path | None = None
+    """A file of shared memory by which many workers flush a processor's cache; else each has own
+    memory for it."""
     hello_s: float = 120.0
     """For a process to import torch and to touch the device."""
 
@@ -125,6 +128,7 @@ class Process:
         hello = p.Hello(
             device=self.place.device,
             cache_bytes=cache_bytes,
+            flush_file=str(self.place.flush_file) if self.place.flush_file else None,
             guards_down=tuple(sorted(self.place.guards.down)),
         )
         try:

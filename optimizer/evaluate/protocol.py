@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter
 from operator_registry.hardware import HardwareSpec
 from operator_registry.record import Record
 from operator_registry.registry import Operator
-from operator_registry.spec import DType, OperatorSpec, Scalar, Workload
+from operator_registry.spec import Distribution, DType, OperatorSpec, Scalar, Workload
 from optimizer.candidate import Choice
 from optimizer.evaluate.guards import Guard
 from optimizer.plan import Plan
@@ -78,6 +78,8 @@ class Hello(Record):
     device: str
     cache_bytes: int
     """The last-level cache, to be flushed before each sample."""
+    flush_file: str | None = None
+    """On a processor, what is written to flush it, where many processes share that memory."""
     guards_down: tuple[Guard, ...] = ()
 
 
@@ -236,6 +238,7 @@ class MakeCase(Record):
     seeds: tuple[int, ...]
     scales: tuple[float, ...]
     """The factor on floating inputs, for each seed."""
+    distribution: Distribution = "stated"
     inputs_folder: str
     expected_folder: str
 

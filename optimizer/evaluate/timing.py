@@ -55,9 +55,14 @@ class Clock(Protocol):
 class HostClock:
     """Samples on a processor."""
 
-    def __init__(self, cache_bytes: int) -> None:
+    def __init__(self, cache_bytes: int, *, flush_file: str | None = None) -> None:
         """Take the size of the last-level cache; twice as much is written before each sample."""
-        self._flush = np.zeros(2 * cache_bytes, dtype=np.uint8)
+        size = 2 * cache_bytes
+        self._flush = (
+            np.memmap(flush_file, dtype=np.uint8, mode="r+", shape=(size,))
+            if flush_file
+            else np.zeros(size, dtype=np.uint8)
+        )
 
     def arm(self) -> None:
         """See `Clock.arm`.
@@ -136,9 +141,11 @@ class CudaClock:
         return float(self._start.elapsed_time(self._end))
 
 
-def make_clock(device: str, cache_bytes: int) -> Clock:
+def make_clock(device: str, cache_bytes: int, *, flush_file: str | None = None) -> Clock:
     """Return the clock of a kind of device."""
-    return CudaClock(cache_bytes) if device == "cuda" else HostClock(cache_bytes)
+    if device == "cuda":
+        return CudaClock(cache_bytes)
+    return HostClock(cache_bytes, flush_file=flush_file)
 
 
 def flushes_to_hide(host_ms: float, flush_ms: float) -> int:

@@ -99,7 +99,9 @@ class Worker:
         self._guards = without(hello.guards_down)
         self._held = HeldInputs(hello.device)
         if hello.cache_bytes:
-            self._clock = make_clock(hello.device, hello.cache_bytes)
+            self._clock = make_clock(
+                hello.device, hello.cache_bytes, flush_file=hello.flush_file
+            )
         torch.zeros(1, device=hello.device).add_(1).item()
         torch.set_grad_enabled(mode=False)
         return p.Done()
