@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from operator_registry.record import Record
+from operator_registry.spec import Distribution, Scalar
 
 Stage = Literal["screen", "build", "load", "run"]
 
@@ -51,7 +52,11 @@ class Counterexample(Record):
     wanted: str
     sizes: dict[str, int]
     dtypes: dict[str, str] = {}
+    attributes: dict[str, Scalar] = {}
     seed: int
+    scale: float = 1.0
+    """The factor on floating inputs."""
+    distribution: Distribution = "stated"
 
 
 class Incorrect(Record):

@@ -7,14 +7,13 @@ look otherwise, so that nothing can be earned by knowing the usual values.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
-from operator_registry.spec import Domain, Lengths, Normal, SortedUniqueIds, Uniform
+from operator_registry.spec import Distribution, Domain, Lengths, Normal, SortedUniqueIds, Uniform
 
-Distribution = Literal["stated", "flat", "skewed", "hostile"]
 DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
 REACH = 4.0
 """Normal values lie within so many standard deviations, for hostile ones to begin there."""

@@ -9,9 +9,10 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from operator_registry.distributions import Distribution, Source
+from operator_registry.distributions import Source
 from operator_registry.registry import Operator
 from operator_registry.spec import (
+    Distribution,
     IdsFrom,
     InputSpec,
     Lengths,

@@ -163,6 +163,8 @@ class AttributeSpec(Record):
     max: Scalar | None = None
 
 
+Distribution = Literal["stated", "flat", "skewed", "hostile"]
+"""How values are drawn: as the spec describes them, or otherwise inside its domain."""
 Special = Literal["excluded", "as_reference"]
 """Never an input's value; or: outputs are infinite or NaN exactly where the reference's are."""
 

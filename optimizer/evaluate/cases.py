@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import Tensor
 
 from operator_registry.registry import Operator
-from operator_registry.spec import Workload
+from operator_registry.spec import Distribution, Workload
 from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.checking import Standard, is_moved, make_standard
@@ -37,6 +37,7 @@ class CheckedCase:
     workload: Workload
     seeds: tuple[int, ...]
     scale: float
+    distribution: Distribution
     sizes: tuple[dict[str, p.Size], ...]
     """For each set, as far as the inputs show them."""
     output_sizes: tuple[dict[str, p.Size], ...]
@@ -59,6 +60,7 @@ class Request:
     workload: Workload
     seeds: tuple[int, ...]
     scale: float = 1.0
+    distribution: Distribution = "stated"
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class CaseMaker:
             key=f"c{next(self._numbers)}",
             seeds=request.seeds,
             scales=(request.scale,) * len(request.seeds),
+            distribution=request.distribution,
             inputs_folder=str(self.shared.folder("inputs")),
             expected_folder=str(self.shared.folder("expected")),
         )
@@ -156,6 +159,7 @@ class CaseMaker:
             workload=raw.request.workload,
             seeds=raw.request.seeds,
             scale=raw.request.scale,
+            distribution=raw.request.distribution,
             sizes=made.sizes,
             output_sizes=made.output_sizes,
             expectations=tuple(self._expectation(raw, group, moved) for group in groups),

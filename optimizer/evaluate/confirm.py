@@ -14,6 +14,7 @@ from optimizer.evaluate import summary
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
+from optimizer.evaluate.draws import SEED_BITS, count_confirmed
 from optimizer.evaluate.findings import Claim, Findings
 from optimizer.evaluate.pairs import PairPlan, PairProcesses, PairRun
 from optimizer.evaluate.peer_table import PeerTable
@@ -60,7 +61,7 @@ class Confirmation:
         with ExitStack() as stack:
             first = stack.enter_context(PairProcesses(self.bench))
             public = self.bench.public_cases(sets=_SETS)
-            checks = [*self._drawn(), *self._scaled()]
+            checks = [*self._drawn(), *self.bench.telling_cases(self._rng)]
             for case in [*checks, *public]:
                 stack.callback(case.discard)
             built = self._build([*checks, *public])
@@ -76,20 +77,11 @@ class Confirmation:
     def _drawn(self) -> list[CheckedCase]:
         effort = self.bench.effort
         return self.bench.drawn_cases(
-            effort.confirmed_sizes,
-            seed=self._rng.getrandbits(48),
+            count_confirmed(self.bench.operator.spec, effort.confirmed_sizes),
+            seed=self._rng.getrandbits(SEED_BITS),
             most=effort.confirmed_elements,
+            most_at_end=effort.end_elements,
         )
-
-    def _scaled(self) -> list[CheckedCase]:
-        """Return the public workloads at the other magnitudes of the operator's domain."""
-        scales = self.bench.operator.spec.precision.input_scales
-        return [
-            case
-            for scale in scales
-            if scale != 1.0
-            for case in self.bench.public_cases(sets=1, scale=scale)
-        ]
 
     def _build(self, cases: Sequence[CheckedCase]) -> Built | Outcome:
         try:

@@ -62,6 +62,7 @@ def _draw(asked: p.MakeCase, number: int, attributes: Mapping[str, Scalar]) -> _
         asked.workload,
         seed=asked.seeds[number],
         scale=asked.scales[number],
+        distribution=asked.distribution,
         device=asked.device,
         module=module,
     )

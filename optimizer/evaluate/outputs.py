@@ -102,6 +102,9 @@ def _incorrect(
             wanted=found.wanted,
             sizes=checked.workload.sizes,
             dtypes=dict(checked.workload.dtypes),
+            attributes=dict(checked.case.attributes),
             seed=checked.seeds[number],
+            scale=checked.scale,
+            distribution=checked.distribution,
         ),
     )

@@ -1,6 +1,5 @@
 """What the judge of one goal works with: processes, cases, builds and peers."""
 
-import math
 import random
 import secrets
 from collections.abc import Sequence
@@ -11,13 +10,18 @@ from knowledge.outcome import Failed, TimedOut
 from operator_registry.hardware import HardwareSpec
 from operator_registry.record import digest
 from operator_registry.registry import Operator
-from operator_registry.workloads import draw_workloads, most_elements
 from optimizer.binding import instances
 from optimizer.candidate import Candidate
 from optimizer.environment import detect_environment
 from optimizer.errors import PlanError, RunnerError
 from optimizer.evaluate.building import Builder, Built, Pending
-from optimizer.evaluate.cases import POOLED_ELEMENTS, CaseMaker, CheckedCase, Request
+from optimizer.evaluate.cases import CaseMaker, CheckedCase, Request
+from optimizer.evaluate.draws import (
+    SEED_BITS,
+    distributions_under,
+    draw_requests,
+    telling_requests,
+)
 from optimizer.evaluate.guards import ALL_UP, Guard, Guards
 from optimizer.evaluate.host_build import place_source
 from optimizer.evaluate.memory import SharedFolder
@@ -37,8 +41,6 @@ from optimizer.targets.target import Build, Instance
 
 JUDGE_VERSION = "2"
 """Raised with each change of what a result means: results of two versions are never compared."""
-_SEED_BITS = 48
-_MOST_DRAWS = 8
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -52,6 +54,8 @@ class Effort:
     """Held-out sizes in a confirming run."""
     drawn_elements: int = 1 << 17
     confirmed_elements: int = 1 << 20
+    end_elements: int = 1 << 25
+    """Elements of the inputs in a confirming run where an axis is at its greatest size."""
     interpreted_elements: int = 1 << 11
     run_s: float = 5.0
     """Seconds that one run of a candidate may take."""
@@ -116,40 +120,48 @@ class Workbench:
         """Return the seconds that one run of a candidate may take."""
         return self.effort.run_s if self.timed else self.effort.interpreted_run_s
 
-    def public_cases(self, *, sets: int, scale: float = 1.0) -> list[CheckedCase]:
+    def public_cases(self, *, sets: int) -> list[CheckedCase]:
         """Return a case for each public workload, under fresh secret seeds.
 
         Raises:
             RunnerError: The reference fails.
         """
         public = self.operator.spec.workloads_on(self.hardware.target)
-        return self.maker.make([Request(w, _seeds(sets), scale) for w in public])
+        return self.maker.make([Request(w, _seeds(sets)) for w in public])
 
-    def drawn_cases(self, count: int, *, seed: int, most: int) -> list[CheckedCase]:
-        """Return cases at held-out sizes, the small ones first.
-
-        Args:
-            count: How many.
-            seed: Decides sizes and values.
-            most: How many elements the inputs of one may hold.
+    def drawn_cases(
+        self, count: int, *, seed: int, most: int, most_at_end: int = 0
+    ) -> list[CheckedCase]:
+        """Return cases at held-out sizes, the small ones first; see `draws.draw_requests`.
 
         Raises:
             RunnerError: The reference fails.
         """
-        spec = self.operator.spec
-        rng = random.Random(seed)  # noqa: S311 - the seed is what stays secret
-        drawn = draw_workloads(
-            spec, self.hardware.target, seed=rng.getrandbits(_SEED_BITS), count=count,
-            max_elements=most,
-        )  # fmt: skip
-        scales = spec.precision.input_scales
-        requests = []
-        for number, workload in enumerate(drawn):
-            elements = max(1, most_elements(spec, workload.sizes))
-            draws = min(_MOST_DRAWS, math.ceil(POOLED_ELEMENTS / elements))
-            seeds = tuple(rng.getrandbits(_SEED_BITS) for _ in range(draws))
-            requests.append(Request(workload, seeds, scales[number % len(scales)]))
-        requests.sort(key=lambda request: most_elements(spec, request.workload.sizes))
+        if not self.effort.guards.up(Guard.SIZES):
+            return []
+        requests = draw_requests(
+            self.operator.spec,
+            self.hardware.target,
+            seed=seed,
+            count=count,
+            most=most,
+            most_at_end=most_at_end,
+            distributions=distributions_under(self.effort.guards),
+        )
+        return self.maker.make(requests)
+
+    def telling_cases(self, rng: random.Random) -> list[CheckedCase]:
+        """Return the public workloads at other magnitudes and from other distributions.
+
+        Raises:
+            RunnerError: The reference fails.
+        """
+        requests = telling_requests(
+            self.operator.spec,
+            self.hardware.target,
+            rng=rng,
+            distributions=distributions_under(self.effort.guards),
+        )
         return self.maker.make(requests)
 
     def screen(self, candidate: Candidate) -> Failed | None:
@@ -227,7 +239,7 @@ class Workbench:
 
 def fresh_seed() -> int:
     """Return a seed that nobody can foresee."""
-    return secrets.randbits(_SEED_BITS)
+    return secrets.randbits(SEED_BITS)
 
 
 def cache_bytes(hardware: HardwareSpec) -> int:

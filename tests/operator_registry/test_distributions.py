@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operator_registry.distributions import DISTRIBUTIONS, Distribution, Source
+from operator_registry.distributions import DISTRIBUTIONS, Source
 from operator_registry.inputs import make_inputs
 from operator_registry.registry import CATALOG, Operator, load_registry, parse_registry
-from operator_registry.spec import Domain, Lengths, Normal, SortedUniqueIds, Uniform
+from operator_registry.spec import Distribution, Domain, Lengths, Normal, SortedUniqueIds, Uniform
 from tests.operator_registry.small import FILES
 
 OPERATORS = [
