@@ -1,0 +1,148 @@
+"""Puts every kind before the judge: unguarded, guarded, and its honest twin."""
+
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from operator_registry.hardware import HardwareSpec
+from optimizer.candidate import Candidate
+from optimizer.evaluate.evaluator import Effort, Evaluator
+from optimizer.evaluate.guards import Guard, without
+from optimizer.redteam import attempt as attempts
+from optimizer.redteam.attempt import Attempt
+from optimizer.redteam.kind import Kind, Target, Text
+from optimizer.redteam.operators import OPERATORS
+
+Verb = Literal["evaluate", "confirm"]
+Down = frozenset[Guard]
+_CPU_WIDTH, _DEVICE_WIDTH = 2, 6
+"""How many judges work side by side where nothing is timed."""
+
+
+@dataclass(frozen=True)
+class Errand:
+    """One candidate before one judge."""
+
+    operator: str
+    down: Down
+    verb: Verb
+    candidate: Candidate
+    timed: bool
+    """Its time matters, so nothing else runs meanwhile."""
+
+    @property
+    def key(self) -> tuple[str, Down, Verb, str]:
+        """Return what makes two errands the same: many kinds share a twin."""
+        return self.operator, self.down, self.verb, self.candidate.id
+
+
+@dataclass(frozen=True)
+class Trio:
+    """The errands of a kind."""
+
+    unguarded: Errand
+    guarded: Errand
+    honest: Errand
+    layer: Errand | None
+    """With all other guards down that stop it too, and its own guard up."""
+
+    @property
+    def errands(self) -> tuple[Errand, ...]:
+        """Return all of them."""
+        three = (self.unguarded, self.guarded, self.honest)
+        return (*three, self.layer) if self.layer is not None else three
+
+
+def plan_trio(kind: Kind, bait: Mapping[str, str]) -> Trio:
+    """Return the errands of a kind."""
+
+    def errand(text: Text, down: Iterable[Guard]) -> Errand:
+        candidate = kind.candidate(text, bait=bait)
+        return Errand(
+            kind.operator, frozenset(down), kind.by, candidate, timed=kind.pays == "time"
+        )
+
+    return Trio(
+        unguarded=errand(kind.cheat, kind.down),
+        guarded=errand(kind.cheat, ()),
+        honest=errand(kind.twin, ()),
+        layer=errand(kind.cheat, kind.beside) if kind.beside else None,
+    )
+
+
+@dataclass
+class Squad:
+    """Runs errands, each once."""
+
+    hardware: HardwareSpec
+    folder: Path
+    """For artefacts, a folder for each set of guards: a cheat may damage its own."""
+    effort: Effort
+    tell: Callable[[str], None]
+    stopped: Callable[[], bool]
+    done: dict[tuple[str, Down, Verb, str], Attempt] = field(default_factory=dict)
+
+    def run(self, errands: Sequence[Errand]) -> None:
+        """Run all errands: timed ones one after another, the others side by side.
+
+        Those with all guards up come first; the peers that they measure serve the others too.
+        """
+        groups: dict[tuple[str, Down, bool], list[Errand]] = defaultdict(list)
+        for errand in {e.key: e for e in sorted(errands, key=lambda e: e.timed)}.values():
+            alone = errand.timed or errand.verb == "confirm"
+            groups[errand.operator, errand.down, alone].append(errand)
+        for guarded in (True, False):
+            batch = {key: group for key, group in groups.items() if (not key[1]) == guarded}
+            width = _CPU_WIDTH if self.hardware.target == "cpu" else _DEVICE_WIDTH
+            with ThreadPoolExecutor(width) as pool:
+                list(pool.map(self._run_group, [g for key, g in batch.items() if not key[2]]))
+            for key, group in batch.items():
+                if key[2]:
+                    self._run_group(group)
+
+    def _run_group(self, group: Sequence[Errand]) -> None:
+        """Run errands before one judge; they have the operator and the guards in common."""
+        if self.stopped():
+            return
+        operator, down = group[0].operator, group[0].down
+        names = ", ".join(sorted(down))
+        self.tell(f"{operator}, {'without ' + names if names else 'all guards up'}: {len(group)}")
+        effort = replace(self.effort, guards=without(down))
+        with Evaluator(
+            OPERATORS[operator], self.hardware, folder=self._folder(down), effort=effort
+        ) as judge:
+            tried = [errand for errand in group if errand.verb == "evaluate"]
+            found = attempts.evaluate(judge, [errand.candidate for errand in tried])
+            for errand, attempt in zip(tried, found, strict=True):
+                self.done[errand.key] = attempt
+            for errand in group:
+                if errand.verb == "confirm" and not self.stopped():
+                    self.done[errand.key] = attempts.confirm(judge, errand.candidate)
+
+    def _folder(self, down: Down) -> Path:
+        folder = self.folder / ("-".join(sorted(down)) or "all-up")
+        if down and not folder.exists():
+            peers = self.folder / "all-up" / "peers"
+            folder.mkdir(parents=True)
+            if peers.is_dir():
+                shutil.copytree(peers, folder / "peers", dirs_exist_ok=True)
+        return folder
+
+
+def effort_on(target: Target) -> Effort:
+    """Return as much effort as shows whether a cheat gets through."""
+    return Effort(
+        drawn_sizes=6,
+        confirmed_sizes=8,
+        drawn_elements=1 << 13,
+        confirmed_elements=1 << 13,
+        run_s=2.0 if target == "cpu" else 4.0,
+        measure_s=0.05,
+        pairs=1,
+        pair_s=0.2,
+        eager_only=True,
+    )
