@@ -31,6 +31,7 @@ from optimizer.propose.synthesis.triton_index import (
     find_indexable,
 )
 from optimizer.propose.synthesis.triton_jagged import TritonJagged
+from optimizer.propose.synthesis.triton_kept import TritonKept
 from optimizer.propose.synthesis.triton_loops import (
     TritonElements,
     TritonLooped,
@@ -151,19 +152,26 @@ class _Drafting:
             yield lambda: kind(*given).sketch()
             return
         width = region.col.size if region.col else Extent()
-        looped: Variant = lambda: TritonLooped(*given).sketch()  # noqa: E731 - one of a row of them
-        in_registers: list[Variant] = [lambda: TritonRow(*given).sketch()]
+        in_registers: list[Variant] = [
+            lambda: TritonKept(*given).sketch(),
+            lambda: TritonRow(*given).sketch(),
+        ]
         if region.rows:
             in_registers.append(lambda: TritonRow(*given, persistent=True).sketch())
-            place = 0 if self._shortest(width) <= SHORT_ROW else 1
-            in_registers.insert(place, lambda: TritonTile(*given).sketch())
+            tiled: Variant = lambda: TritonTile(*given).sketch()  # noqa: E731 - one of a row
+            pieces = TritonKept(f"{name}_in_pieces", *given[1:])
+            both = _either(tiled, pieces.sketch, width, limit=SHORT_ROW)
+            place = 0 if self._shortest(width) <= SHORT_ROW else 2
+            in_registers[place:place] = [both, tiled]
         if self._largest(width) > LONGEST_IN_REGISTERS:
-            long = TritonLooped(f"{name}_long", *given[1:])
-            in_registers = [_either(short, long, width) for short in in_registers]
+            long = TritonLooped(f"{name}_long", *given[1:]).sketch
+            in_registers = [
+                _either(short, long, width, limit=LONGEST_IN_REGISTERS) for short in in_registers
+            ]
         yield from in_registers
         if find_pair(region):
             yield lambda: TritonOnline(*given).sketch()
-        yield looped
+        yield lambda: TritonLooped(*given).sketch()
 
     def _may_index(self, region: LoopRegion) -> bool:
         """Return whether a region's tables can have an index, and be large enough for one."""
@@ -198,22 +206,22 @@ def _cpp(name: str, region: LoopRegion, signature: Signature, form: CppForm) -> 
     return lambda: sketch_loop(name, region, signature, form)
 
 
-def _either(short: Variant, long: TritonLooped, width: Extent) -> Variant:
-    """Return a variant for rows that fit into registers with another for those that do not."""
+def _either(short: Variant, long: Variant, width: Extent, *, limit: int) -> Variant:
+    """Return a variant for rows up to a length, with another for longer ones."""
 
     def sketch() -> Sketch:
-        one, other = short(), long.sketch()
+        one, other = short(), long()
         return Sketch(
             code=(*one.code, "", "", *other.code),
             steps=(
-                *_limited(one.steps, f"{width} <= {LONGEST_IN_REGISTERS}"),
-                *_limited(other.steps, f"{width} > {LONGEST_IN_REGISTERS}"),
+                *_limited(one.steps, f"{width} <= {limit}"),
+                *_limited(other.steps, f"{width} > {limit}"),
             ),
             functions=(*one.functions, *other.functions),
             tunables={**other.tunables, **one.tunables},
             chosen={**other.chosen, **one.chosen},
             let={**one.let, **other.let},
-            note=one.note,
+            note=f"{one.note}, beyond {limit} columns {other.note.partition(', ')[2]}",
         )
 
     return sketch

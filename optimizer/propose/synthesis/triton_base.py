@@ -29,7 +29,7 @@ from optimizer.propose.synthesis.value import Load, Reduce, Search, Value, parts
 RESERVED = frozenset({
     "and", "or", "not", "if", "for", "in", "is", "None", "True", "False", "def", "return", "tl",
     "triton", "row", "col", "start", "mask", "in_rows", "in_cols", "range", "load", "keep", "exp",
-    "tanh", "float", "int", "min", "max", "lambda", "elements",
+    "load_shared", "piece", "tanh", "float", "int", "min", "max", "lambda", "elements",
 })  # fmt: skip
 
 
@@ -56,7 +56,12 @@ class TritonLoop:
         fillers |= {load: 1.0 for load in divisors(values) if load not in fillers}
         tensors = {**self.signature.reads, **self.signature.writes}
         exemplars = {d: f"{n}_ptr" for n, d in tensors.items() if d in self.dtypes.variables}
-        self.printer = TritonPrinter(exemplars, fillers=fillers, falling=falling(self.region))
+        self.printer = TritonPrinter(
+            exemplars,
+            fillers=fillers,
+            falling=falling(self.region),
+            of_rows=bool(self.region.rows),
+        )
         self.names = Names({*self.signature.names} | RESERVED)
         uses = _uses(values, self.region)
         self.emission = Emission(self.printer, self.names, uses, depth=depth_in_block)

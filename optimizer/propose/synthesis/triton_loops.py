@@ -92,7 +92,7 @@ class TritonTile(TritonLoop):
         block = f"next_power_of_2({self.width})"
         if not reduces:
             block = f"min({block}, SPAN)"
-        tunables = {"TILE": (512, 1024, 2048, 4096, 8192), "PER_WARP": (128, 256, 512, 1024)}
+        tunables = {"TILE": (512, 1024, 2048, 4096, 8192), "PER_WARP": (128, 256, 512, 1024, 2048)}
         chosen = {"TILE": 2048, "PER_WARP": 512}
         if not reduces:
             tunables["SPAN"], chosen["SPAN"] = (128, 256, 512, 1024, 2048), 1024
@@ -218,13 +218,21 @@ class TritonLooped(TritonLoop):
             when=f"{self.height} > 0",
         )
         return Sketch(
-            code=self.kernel(lines, constants, "A program takes a row, BLOCK elements at a time."),
+            code=self.kernel(lines, self.constants(), self.describe()),
             steps=(launch,),
             functions=tuple(self.printer.functions),
             tunables={"BLOCK": (1024, 2048, 4096, 8192), "WARPS": WARPS[2:]},
             chosen={"BLOCK": 2048, "WARPS": 8},
             note=f"{self.region.kind}, {self.how}",
         )
+
+    def constants(self) -> tuple[str, ...]:
+        """Return the names of the kernel's compile-time constants, in order."""
+        return ("BLOCK", "EVEN", *self.search_constants())
+
+    def describe(self) -> str:
+        """Say what a program takes."""
+        return "A program takes a row, BLOCK elements at a time."
 
     def passes(self) -> list[str]:
         """Return the loops that reduce, one after another."""

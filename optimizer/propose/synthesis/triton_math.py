@@ -8,6 +8,13 @@ def load(pointer, mask, other):
     """Return what is in memory, `other` where masked off; a mask of None leaves nothing off."""
     return tl.load(pointer) if mask is None else tl.load(pointer, mask=mask, other=other)
 '''
+_LOAD_SHARED = '''\
+@triton.jit
+def load_shared(pointer, mask, other):
+    """As `load`, of what all rows have in common, and which is to stay in the cache."""
+    other = None if mask is None else other
+    return tl.load(pointer, mask=mask, other=other, eviction_policy="evict_last")
+'''
 _KEEP = '''\
 @triton.jit
 def keep(value, mask, other):
@@ -146,6 +153,7 @@ def count_in_bucket(directory_ptr, table_ptr, needle, BITS: tl.constexpr, EQUAL:
 '''
 FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "load": (_LOAD, ()),
+    "load_shared": (_LOAD_SHARED, ()),
     "keep": (_KEEP, ()),
     "exp": (_EXP, ()),
     "tanh": (_TANH, ()),

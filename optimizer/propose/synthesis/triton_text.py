@@ -56,6 +56,8 @@ class TritonPrinter:
     moving: str = "col"
     """The loop variable that is a block of elements, and so needs a mask."""
     mask: str = "mask"
+    of_rows: bool = False
+    """Whether the elements are those of rows, which may have other tensors in common."""
     directories: Mapping[str, str] = field(default_factory=dict)
     """Of tables that have one, the index in which a search begins: see `triton_index`."""
 
@@ -126,7 +128,8 @@ class TritonPrinter:
             return Text(f"tl.load({pointer})")
         filler = self.fillers.get(value, 0.0)
         other = f'float("{filler}")' if math.isinf(filler) else f"{filler:g}"
-        return self.call("load", pointer, self.mask, other)
+        common = self.of_rows and all(i.name == self.moving for i in indices_of(value.place))
+        return self.call("load_shared" if common else "load", pointer, self.mask, other)
 
     def moves(self, place: Affine) -> bool:
         """Return whether a place differs within a block of elements."""

@@ -62,7 +62,7 @@ def test_a_softmax_keeps_its_exponentials_between_loops() -> None:
     assert "exp_values[col]" in draft.code
 
 
-def test_rows_that_may_be_too_long_for_registers_have_a_second_kernel() -> None:
+def test_short_rows_and_rows_too_long_for_registers_have_kernels_of_their_own() -> None:
     operator = make_case(
         "def reference(x): return torch.softmax(x, -1)",
         {"x": floats("m", "n")},
@@ -73,7 +73,7 @@ def test_rows_that_may_be_too_long_for_registers_have_a_second_kernel() -> None:
     draft = drafts_of(operator, "triton")[0]
 
     kernels = [step.kernel for step in draft.plan.steps if isinstance(step, Launch)]
-    assert kernels == ["case", "case_long"]
+    assert kernels == ["case", "case_in_pieces", "case_long"]
 
 
 def test_sizes_that_the_data_decide_are_read_once_each() -> None:
