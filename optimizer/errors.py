@@ -8,10 +8,13 @@ OptimizerError
 ├── CallError            the caller's tensors are not what the operator takes
 ├── StoreError           the database is away, or is of another schema version
 ├── KernelFolderError    a published kernel's folder is damaged or of another version
+├── KeyFileError         a signing key's file can't be read or written
 ├── UnsupportedDeviceError  the kernel is for a device that is not here
 └── RunnerError          the machine failed, so nothing is known of the candidate
     └── WorkerLostError  the worker process died between two candidates
 """
+
+from pathlib import Path
 
 
 class OptimizerError(Exception):
@@ -40,6 +43,14 @@ class StoreError(OptimizerError):
 
 class KernelFolderError(OptimizerError):
     """A published kernel's folder is damaged, or of another version."""
+
+
+class KeyFileError(OptimizerError):
+    """A signing key's file can't be read or written."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is no signing key: {reason}")
+        self.path = path
 
 
 class UnsupportedDeviceError(OptimizerError):

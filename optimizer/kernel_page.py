@@ -9,8 +9,16 @@ from operator_registry.registry import Operator
 from optimizer.binding import launched
 from optimizer.errors import KernelFolderError
 from optimizer.host_text import host_function
-from optimizer.kernel import EVIDENCE_LIMIT_BYTES, Kernel, Variant, code_file, write_files
+from optimizer.kernel import (
+    EVIDENCE_LIMIT_BYTES,
+    Kernel,
+    Variant,
+    code_file,
+    read_kernel,
+    write_files,
+)
 from optimizer.kernel_plot import latency_svg
+from optimizer.signing import SIGNATURE, public_key, sign_folder
 
 
 def write_kernel(folder: Path, kernel: Kernel) -> None:
@@ -53,12 +61,30 @@ def _variant_files(variant: Variant) -> dict[str, str]:
     }
 
 
-def readme(kernel: Kernel) -> str:
-    """Return the page that stands in front of a kernel."""
+def sign_kernel(folder: Path, key: Path) -> str:
+    """Sign a written folder, say so on its page, and return the public key.
+
+    Raises:
+        KeyFileError: The key can't be read.
+        KernelFolderError: The folder is damaged, or can't be written.
+    """
+    page = readme(read_kernel(folder), signed_by=public_key(key))
+    (folder / "README.md").write_text(page, encoding="utf-8")
+    return sign_folder(folder, key)
+
+
+def readme(kernel: Kernel, *, signed_by: str = "") -> str:
+    """Return the page that stands in front of a kernel.
+
+    Args:
+        kernel: The kernel.
+        signed_by: The public key that signs the folder; empty where none does.
+    """
     parts = [
         f"# `{kernel.operator.name}` on {kernel.hardware.name}",
         *_formula(kernel.operator),
         *_use(kernel),
+        _signature(signed_by),
     ]
     for variant in kernel.variants.values():
         parts += _variant(kernel, variant)
@@ -92,6 +118,18 @@ def _use(kernel: Kernel) -> Iterator[str]:
     )
     yield "Measure it again, with new seeds, on this hardware:"
     yield _fenced("sh", f"kernelevolve verify {place}")
+
+
+def _signature(signed_by: str) -> str:
+    if not signed_by:
+        return (
+            "**Unsigned**: the hashes here hold code, plan and evidence together, but no key "
+            "vouches for who measured them."
+        )
+    return (
+        f"Signed with the Ed25519 key `{signed_by}`: `{SIGNATURE}` covers evidence, code, plan "
+        "and dispatch, and `kernelevolve verify` checks it."
+    )
 
 
 def _variant(kernel: Kernel, variant: Variant) -> Iterator[str]:

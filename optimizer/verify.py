@@ -1,37 +1,38 @@
-"""A published kernel replayed: built anew, checked and timed under new seeds."""
+"""A published kernel replayed: its files and sums checked, then built, checked and timed anew."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 from knowledge.evaluation import Environment
-from knowledge.evidence import Evidence
-from knowledge.outcome import Outcome
+from knowledge.evidence import Better, Evidence
+from knowledge.verdict import judge
+from optimizer.audit import find_flaw
 from optimizer.errors import KernelFolderError
-from optimizer.events import Tell, explain
+from optimizer.evaluate.samples import find_samples
+from optimizer.events import Tell
 from optimizer.job import (
     CannotRun,
+    CannotTell,
     NotReproduced,
     PhaseEvent,
-    Reproduced,
     Verification,
     VerifyRequest,
     VerifyResult,
 )
 from optimizer.kernel import VERIFICATIONS, ByPeer, Kernel, Variant, read_kernel
-from optimizer.kernel_page import ratio_text
+from optimizer.replay import LOOKS, REPLAY_ALPHA, Finding, compare
 from optimizer.runners.runner import Runner
+from optimizer.signing import read_signer, signer_text
 
-REPLAY_ALPHA = 0.025
-"""One-sided level of a replay's interval: it tests one claim, and searches for none."""
-TOLERANCE = 0.9
-"""How far a replay on the same device may stay below the published interval's lower end."""
-Finding = Reproduced | NotReproduced | CannotRun
 MakeRunner = Callable[[Kernel], AbstractContextManager[Runner] | CannotRun]
 
 
 def verify(request: VerifyRequest, *, make_runner: MakeRunner, tell: Tell, at: str) -> VerifyResult:
     """Return what came of replaying each variant of a folder.
+
+    Nothing is run of a folder whose hashes, signature or arithmetic are wrong.
 
     Args:
         request: What to replay.
@@ -42,37 +43,116 @@ def verify(request: VerifyRequest, *, make_runner: MakeRunner, tell: Tell, at: s
     Raises:
         RunnerError: The machine failed.
     """
-    result = VerifyResult(verifications=tuple(_replay(request, make_runner, tell, at)))
+    result = VerifyResult(verifications=tuple(_verify(request, make_runner, tell, at)))
     if request.record:
         _append(request.kernel_folder, result)
     return result
 
 
-def _replay(
+@dataclass(frozen=True)
+class _Seal:
+    """What the signature of a folder is worth."""
+
+    words: str
+    fault: Finding | None = None
+
+
+def _verify(
     request: VerifyRequest, make_runner: MakeRunner, tell: Tell, at: str
 ) -> list[Verification]:
     try:
         kernel = read_kernel(request.kernel_folder)
+        seal = _inspect(request.kernel_folder, request.trusted_keys)
     except KernelFolderError as error:
-        return [_found(NotReproduced(reason=str(error)), at)]
+        damaged = NotReproduced(reason=str(error))
+        return [Verification(variant="", candidate="", finding=damaged, at=at)]
+    done: dict[str, Finding] = {
+        name: finding
+        for name, variant in kernel.variants.items()
+        if (finding := seal.fault or _examine(variant.evidence, request.state_folder))
+    }
+    replayed = _replay_all(kernel, set(kernel.variants) - done.keys(), request, make_runner, tell)
+    replays = {name: _Replay(finding) for name, finding in done.items()} | replayed
+    return [
+        _record(variant, replays[name], seal.words, at) for name, variant in kernel.variants.items()
+    ]
+
+
+def _inspect(folder: Path, trusted: Sequence[str]) -> _Seal:
+    """Return what the signature is worth.
+
+    Raises:
+        KernelFolderError: It is not for these files.
+    """
+    try:
+        signer = read_signer(folder)
+    except ImportError:
+        words = "the signature can't be checked here: pip install cryptography"
+        return _Seal(words, CannotRun(reason=words) if trusted else None)
+    words = signer_text(signer)
+    if trusted and signer not in trusted:
+        return _Seal(words, NotReproduced(reason=f"{words}, which is not a trusted key's"))
+    return _Seal(words)
+
+
+def _examine(evidence: Evidence, state_folder: Path) -> NotReproduced | None:
+    """Return why evidence can't be believed as it stands, None where it can."""
+    try:
+        flaw = find_flaw(evidence, find_samples(state_folder, evidence.samples_sha256))
+    except ValueError as error:
+        flaw = str(error)
+    if flaw is not None:
+        return NotReproduced(reason=f"the evidence contradicts itself: {flaw}")
+    verdict = judge(evidence)
+    if not isinstance(verdict, Better):
+        return NotReproduced(reason=f"its own evidence proves no gain: {verdict.reason}")
+    return None
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """What came of one variant."""
+
+    finding: Finding
+    evidence: Evidence | None = None
+    environment: Environment | None = None
+
+
+def _replay_all(
+    kernel: Kernel, names: set[str], request: VerifyRequest, make_runner: MakeRunner, tell: Tell
+) -> dict[str, _Replay]:
+    if not names:
+        return {}
     made = make_runner(kernel)
     if isinstance(made, CannotRun):
-        return [_found(made, at, variant=variant) for variant in kernel.variants.values()]
-    verifications = []
+        return {name: _Replay(made) for name in names}
     with made as runner:
-        for variant in kernel.variants.values():
-            tell(PhaseEvent(phase="check", detail=variant.name, seconds_left=request.budget_s))
-            result = runner.confirm(
-                variant.candidate,
-                deadline_s=request.budget_s / len(kernel.variants),
-                alpha=REPLAY_ALPHA,
-                handed_back=handed_back(kernel),
-            )
-            finding = compare(variant.evidence, result)
-            verifications.append(
-                _found(finding, at, variant=variant, replay=result, environment=runner.environment)
-            )
-    return verifications
+        return {
+            name: _replay(runner, kernel, kernel.variants[name], request, tell)
+            for name in sorted(names)
+        }
+
+
+def _replay(
+    runner: Runner, kernel: Kernel, variant: Variant, request: VerifyRequest, tell: Tell
+) -> _Replay:
+    """Replay a variant; a second time where the first was too noisy, and then both count."""
+    replays: list[Evidence] = []
+    finding: Finding = CannotTell(reason="it was not replayed")
+    for _ in range(LOOKS):
+        tell(PhaseEvent(phase="check", detail=variant.name, seconds_left=request.budget_s))
+        result = runner.confirm(
+            variant.candidate,
+            deadline_s=request.budget_s / len(kernel.variants),
+            alpha=REPLAY_ALPHA,
+            handed_back=handed_back(kernel),
+        )
+        if isinstance(result, Evidence):
+            replays.append(result)
+        finding = compare(variant.evidence, replays if isinstance(result, Evidence) else result)
+        if not isinstance(finding, CannotTell):
+            break
+    return _Replay(finding, replays[-1] if replays else None, runner.environment)
 
 
 def handed_back(kernel: Kernel) -> frozenset[str]:
@@ -82,46 +162,18 @@ def handed_back(kernel: Kernel) -> frozenset[str]:
     )
 
 
-def compare(published: Evidence, replay: Evidence | Outcome) -> Finding:
-    """Return whether a replay bears the published claim out.
-
-    Outputs must agree, and the kernel must be faster than the best peer beyond the noise; on the
-    very device of the evidence its gain must also reach the published interval, within a tolerance
-    for a machine that is not quite as it was. A replay too noisy to say so tells nothing.
-    """
-    if not isinstance(replay, Evidence):
-        return NotReproduced(reason=f"{replay.kind}: {explain(replay)}")
-    if replay.faults:
-        return CannotRun(reason=f"the measurement can't be trusted: {replay.faults[0]}")
-    ratio = replay.ratio
-    measured = f"the ratio is {ratio_text(ratio)}, published is {ratio_text(published.ratio)}"
-    same = replay.environment.device == published.environment.device
-    floor = max(1.0, TOLERANCE * published.ratio.low) if same else 1.0
-    if ratio.high < floor:
-        return NotReproduced(reason=f"{measured}: slower than {floor:.2f}x")
-    if ratio.low <= 1:
-        return CannotRun(reason=f"{measured}: too noisy to tell, take more time")
-    return Reproduced()
-
-
-def _found(
-    finding: Finding,
-    at: str,
-    *,
-    variant: Variant | None = None,
-    replay: Evidence | Outcome | None = None,
-    environment: Environment | None = None,
-) -> Verification:
-    evidence = replay if isinstance(replay, Evidence) else None
+def _record(variant: Variant, replay: _Replay, signature: str, at: str) -> Verification:
+    evidence = replay.evidence
     return Verification(
-        variant=variant.name if variant else "",
-        candidate=variant.candidate.id if variant else "",
-        finding=finding,
-        environment=environment,
+        variant=variant.name,
+        candidate=variant.candidate.id,
+        finding=replay.finding,
+        environment=replay.environment,
         ratio=evidence.ratio.estimate if evidence else None,
-        published_ratio=variant.evidence.ratio.estimate if variant else None,
+        published_ratio=variant.evidence.ratio.estimate,
         checked_sizes=evidence.checked_sizes if evidence else 0,
         seed=evidence.seed if evidence else None,
+        signature=signature,
         at=at,
     )
 

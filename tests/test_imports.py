@@ -17,6 +17,7 @@ MODULES = sorted(
     if "catalog" not in path.parts
 )
 DOORS = {
+    "cryptography": {"optimizer/signing.py"},
     "openai": {"optimizer/propose/llm.py"},
     "github": {"daemon/github_forge.py"},
     "git": {"daemon/workspace.py"},

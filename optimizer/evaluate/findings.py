@@ -15,6 +15,7 @@ from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.peer_table import AbsentPeer, tell_absent
 from optimizer.evaluate.peers import EAGER
+from optimizer.evaluate.samples import keep_samples
 from optimizer.evaluate.screen import is_library_only
 from optimizer.evaluate.workbench import JUDGE_VERSION, Workbench
 from optimizer.profilers.trace import Trace
@@ -84,6 +85,7 @@ class Findings:
             seed=claim.seed,
             faults=tuple(self._faults(rows)),
             not_tested=(*tell_absent(list(dict.fromkeys(self.absent))), *self.notes),
+            samples_sha256=keep_samples(bench.folder, self.pairs),
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 

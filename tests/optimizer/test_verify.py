@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.evidence import Interval
-from knowledge.outcome import Incorrect
 from optimizer.job import (
     CannotRun,
+    CannotTell,
     NotReproduced,
     Reproduced,
     Verification,
@@ -16,8 +15,9 @@ from optimizer.job import (
     VerifyResult,
 )
 from optimizer.kernel import make_kernel
-from optimizer.kernel_page import write_kernel
-from optimizer.verify import compare, verify
+from optimizer.kernel_page import sign_kernel, write_kernel
+from optimizer.signing import new_key
+from optimizer.verify import verify
 from tests.fakes import FakeRunner
 from tests.makers import HARDWARE, OPERATOR, make_candidate, make_evidence
 
@@ -32,8 +32,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "kernel"
 
 
-def run(folder: Path, runner: FakeRunner | CannotRun, *, record: bool = False) -> VerifyResult:
-    request = VerifyRequest(kernel_folder=folder, state_folder=folder.parent, record=record)
+def run(
+    folder: Path,
+    runner: FakeRunner | CannotRun,
+    *,
+    record: bool = False,
+    trusted: tuple[str, ...] = (),
+) -> VerifyResult:
+    request = VerifyRequest(
+        kernel_folder=folder, state_folder=folder.parent, record=record, trusted_keys=trusted
+    )
     return verify(
         request,
         make_runner=lambda kernel: runner if isinstance(runner, CannotRun) else nullcontext(runner),
@@ -78,38 +86,74 @@ def test_another_device_says_that_it_cannot_tell(folder: Path) -> None:
     assert verification.finding == CannotRun(reason="there is no GPU")
 
 
-def test_wrong_output_is_not_reproduced() -> None:
-    finding = compare(PUBLISHED, Incorrect(reason="y differs at rows 3"))
-
-    assert finding == NotReproduced(reason="incorrect: y differs at rows 3")
-
-
-def test_a_gain_that_is_gone_is_not_reproduced() -> None:
-    assert isinstance(compare(PUBLISHED, make_evidence(CANDIDATE, 1.0)), NotReproduced)
-
-
-def test_a_gain_below_the_published_one_is_not_reproduced_on_the_same_device() -> None:
-    assert isinstance(compare(PUBLISHED, make_evidence(CANDIDATE, 1.5)), NotReproduced)
-
-
-def test_a_smaller_gain_on_another_device_of_the_kind_is_reproduced() -> None:
-    replay = make_evidence(CANDIDATE, 1.5)
-    elsewhere = replay.environment.model_copy(update={"device": "another processor"})
-
-    finding = compare(PUBLISHED, replay.model_copy(update={"environment": elsewhere}))
-
-    assert finding == Reproduced()
-
-
-def test_a_replay_that_is_too_noisy_tells_nothing() -> None:
-    wide = make_evidence(CANDIDATE).model_copy(
-        update={"ratio": Interval(low=0.9, estimate=2.0, high=4.0)}
+def test_a_replay_that_cannot_tell_is_made_once_more_and_not_a_third_time(folder: Path) -> None:
+    runner = FakeRunner(
+        confirm_one=lambda c: make_evidence(c).model_copy(update={"faults": ("a busy machine",)})
     )
 
-    assert isinstance(compare(PUBLISHED, wide), CannotRun)
+    (verification,) = run(folder, runner).verifications
+
+    assert isinstance(verification.finding, CannotTell)
+    assert len(runner.confirmed) == 2
 
 
-def test_a_measurement_that_cannot_be_trusted_tells_nothing() -> None:
-    faulty = make_evidence(CANDIDATE).model_copy(update={"faults": ("page faults on one side",)})
+def test_evidence_that_contradicts_itself_is_not_run(folder: Path) -> None:
+    path = next(folder.glob("*/evidence.json"))
+    path.write_text(path.read_text().replace('"device_ms": 0.5', '"device_ms": 0.4', 1))
+    runner = FakeRunner()
 
-    assert isinstance(compare(PUBLISHED, faulty), CannotRun)
+    (verification,) = run(folder, runner).verifications
+
+    assert isinstance(verification.finding, NotReproduced)
+    assert "contradicts itself" in verification.finding.reason
+    assert runner.confirmed == []
+
+
+def test_evidence_that_proves_no_gain_is_not_run(tmp_path: Path) -> None:
+    kernel = make_kernel(
+        OPERATOR, HARDWARE, candidate=CANDIDATE, evidence=make_evidence(CANDIDATE, 1.01)
+    )
+    write_kernel(tmp_path / "kernel", kernel)
+
+    (verification,) = run(tmp_path / "kernel", FakeRunner()).verifications
+
+    assert isinstance(verification.finding, NotReproduced)
+    assert "proves no gain" in verification.finding.reason
+
+
+def test_a_record_says_whether_the_folder_is_signed(folder: Path, tmp_path: Path) -> None:
+    (unsigned,) = run(folder, FakeRunner()).verifications
+    new_key(tmp_path / "key")
+    signer = sign_kernel(folder, tmp_path / "key")
+    (signed,) = run(folder, FakeRunner()).verifications
+
+    assert unsigned.signature == "unsigned"
+    assert signed.signature == f"signed by the key {signer[:16]}"
+
+
+def test_a_signature_that_does_not_fit_is_not_reproduced(folder: Path, tmp_path: Path) -> None:
+    new_key(tmp_path / "key")
+    sign_kernel(folder, tmp_path / "key")
+    path = next(folder.glob("*/evidence.json"))
+    path.write_text(path.read_text().replace('"seed": 7', '"seed": 8'))
+    runner = FakeRunner()
+
+    (verification,) = run(folder, runner).verifications
+
+    assert isinstance(verification.finding, NotReproduced)
+    assert "is not the file that was signed" in verification.finding.reason
+    assert runner.confirmed == []
+
+
+def test_where_keys_are_trusted_others_and_none_are_not(folder: Path, tmp_path: Path) -> None:
+    mine = new_key(tmp_path / "mine")
+    (unsigned,) = run(folder, FakeRunner(), trusted=(mine,)).verifications
+    new_key(tmp_path / "theirs")
+    sign_kernel(folder, tmp_path / "theirs")
+    (theirs,) = run(folder, FakeRunner(), trusted=(mine,)).verifications
+    sign_kernel(folder, tmp_path / "mine")
+    (trusted,) = run(folder, FakeRunner(), trusted=(mine,)).verifications
+
+    assert isinstance(unsigned.finding, NotReproduced)
+    assert isinstance(theirs.finding, NotReproduced)
+    assert trusted.finding == Reproduced()

@@ -1,0 +1,76 @@
+"""All readings of a confirming run, kept under the hash of their text."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from operator_registry.record import Record, canonical_json
+from optimizer.evaluate.summary import Pair, Reading
+
+FOLDER = "samples"
+"""In the state folder, beside artefacts and caches."""
+
+
+class RawSamples(Record):
+    """Readings pair by pair, by workload and by subject; of each, a number for each column."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    columns: tuple[str, ...]
+    pairs: tuple[dict[str, dict[str, tuple[tuple[float | None, ...], ...]]], ...]
+
+    def column(self, pair: int, workload: str, subject: str, *, name: str) -> list[float]:
+        """Return one figure of a subject's readings in a pair.
+
+        Raises:
+            KeyError: Nothing was read of it there.
+            ValueError: There is no such figure.
+        """
+        place = self.columns.index(name)
+        readings = self.pairs[pair][workload][subject]
+        return [value for reading in readings if (value := reading[place]) is not None]
+
+
+def keep_samples(folder: Path, pairs: Sequence[Pair]) -> str:
+    """Write all readings into a state folder and return the hash that is their name."""
+    raw = RawSamples(
+        columns=tuple(field.name for field in fields(Reading)),
+        pairs=tuple(
+            {
+                workload: {name: tuple(map(astuple, found)) for name, found in readings.items()}
+                for workload, readings in pair.items()
+            }
+            for pair in pairs
+        ),
+    )
+    text = canonical_json(raw)
+    name = hashlib.sha256(text.encode()).hexdigest()
+    path = _path(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
+    return name
+
+
+def find_samples(folder: Path, name: str) -> RawSamples | None:
+    """Return the readings of a hash; None where this machine does not hold them.
+
+    Raises:
+        ValueError: The file is not what its name says.
+    """
+    path = _path(folder, name)
+    if not name or not path.is_file():
+        return None
+    text = path.read_bytes()
+    if hashlib.sha256(text).hexdigest() != name:
+        msg = f"{path} was changed after the run"
+        raise ValueError(msg)
+    return RawSamples.from_json(text)
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / FOLDER / f"{name}.json"
