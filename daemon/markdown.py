@@ -7,13 +7,20 @@ _SPACE = re.compile(r"\s+")
 _UNSEEN = re.compile(
     r"[^\x20-\x7e\u00a1-\ud7ff\uf900-\ufffd]|[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
-_SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#+!|~@&$:-]")
+# What GitHub's Markdown reads as more than text, each only where it does: as a mark, an entity, a
+# mention, a reference to an issue (#1, GH-1), an address, a shortcode, or the start of a block.
+_SPECIAL = re.compile(
+    r"[\\`*\[\]<>|~@$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w)|#(?=\w)|(?<=[Gg][Hh])-|:(?=\S)"
+    r"|(?<=[Ww]{3})\.|^[-+#=:]"
+)
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])")
 _LONGEST = 300
 
 
 def plain(text: str) -> str:
     """Return the text as one line of Markdown that shows it and does nothing else."""
-    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", _line(text))
+    line = _SPECIAL.sub(lambda found: _entity(found[0]), _line(text))
+    return _NUMBERED.sub(lambda found: found[1] + _entity(found[2]), line)
 
 
 def code(text: str) -> str:
@@ -30,6 +37,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def bullets(items: Iterable[str]) -> str:
     """Return a list; its items are Markdown already."""
     return "\n".join(f"- {item}" for item in items)
+
+
+def _entity(character: str) -> str:
+    return f"&#{ord(character)};"
 
 
 def _line(text: str) -> str:
