@@ -15,7 +15,7 @@ from operator_registry.record import Record
 from optimizer.candidate import Candidate
 from optimizer.evaluate.guards import Guard
 from optimizer.plan import Plan
-from optimizer.redteam.operators import OPERATORS, default_plan
+from optimizer.redteam.operators import OPERATORS, declared_plan, default_plan
 from optimizer.redteam.rows import ROWS
 
 Target = Literal["cpu", "cuda"]
@@ -94,14 +94,21 @@ class Kind(Record):
             code = code.replace(f"@{name}@", value)
         return Candidate(
             code=code,
-            plan=text.plan or default_plan(self.operator, _LANGUAGES[self.target]),
+            plan=self._plan(text),
             origin="redteam",
             note=self.id,
             host=self.form,
         )
 
+    def _plan(self, text: Text) -> Plan:
+        if text.plan is not None:
+            return text.plan
+        if self.form == "python":
+            return declared_plan(self.operator, self.target)
+        return default_plan(self.operator, _LANGUAGES[self.target])
+
     def _lines(self, text: Text) -> list[str]:
-        plan = text.plan or default_plan(self.operator, _LANGUAGES[self.target])
+        plan = self._plan(text)
         parts = (*plan.let.items(), *plan.buffers.items(), *plan.steps)
         return [*text.code.splitlines(), *map(str, parts)]
 

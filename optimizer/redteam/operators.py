@@ -15,7 +15,6 @@ from operator_registry.spec import (
 )
 from optimizer.plan import Launch, Plan
 
-Language = Literal["cpp", "triton"]
 BLOCK: Final = 1024
 """Elements of a program of the Triton kernels here; rows of more columns do not fit in one."""
 _VECTOR: Final = ("rows",)
@@ -29,7 +28,7 @@ _SCALE: Final = Operator(
         summary="y = factor * x",
         axes={"rows": _LINE},
         inputs={"x": InputSpec(shape=_VECTOR, dtype="float32")},
-        attributes={"factor": AttributeSpec(value=2.0, min=0.5, max=4.0)},
+        attributes={"factor": AttributeSpec(value=1.7, min=0.5, max=4.0)},
         outputs={"y": TensorSpec(shape=_VECTOR, dtype="float32")},
         reference="scale",
         workloads=(
@@ -99,7 +98,13 @@ OPERATORS: Final[Mapping[str, Operator]] = {
 }
 
 
-def default_plan(operator: str, language: Language) -> Plan:
+def declared_plan(operator: str, target: str) -> Plan:
+    """Return the plan of a host side in Python: on a processor it launches nothing but itself."""
+    kernel = operator if target == "cuda" else "run"
+    return Plan(language="python", steps=(Launch(kernel=kernel, arguments=()),))
+
+
+def default_plan(operator: str, language: Literal["cpp", "triton"]) -> Plan:
     """Return the plan of one kernel that is named as the operator.
 
     It takes inputs, outputs, sizes and attributes in the spec's order.
