@@ -56,6 +56,7 @@ def open_cycle(
             host=detect_host(),
             state=settings.state,
             store_url=settings.store_url,
+            signing_key=settings.signing_key,
             holder=role.holder,
             clock=time.time,
             keep_going=lambda: not is_stopped() and role.renew(),

@@ -53,6 +53,7 @@ def _build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_registry(commands)
     _add_search(commands)
+    _add_kernel(commands)
     _add_bot(commands)
     demo = _add(commands, "demo", "cli_demo", "demo", "show the whole path, from commit to proof")
     demo.add_argument("--operator", default="gelu_bias", help="which of the catalogue's to add")
@@ -90,12 +91,6 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     _add_budget(evaluate)
     _add_registry_folder(evaluate)
     _add_json(evaluate)
-
-    verify = _add(commands, "verify", "cli_search", "verify", "replay a kernel with new seeds")
-    verify.add_argument("folder", type=Path, metavar="DIR", help="kernels/OPERATOR/HARDWARE")
-    verify.add_argument("--record", action="store_true", help="append to verifications.jsonl")
-    _add_budget(verify)
-    _add_json(verify)
 
     doctor = _add(commands, "doctor", "cli_search", "doctor", "say what this machine can do")
     _add_json(doctor)
@@ -135,6 +130,23 @@ def _add_aa(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
     aa.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
     _add_registry_folder(aa)
     _add_json(aa)
+
+
+def _add_kernel(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    verify = _add(commands, "verify", "cli_kernel", "verify", "replay a kernel with new seeds")
+    verify.add_argument("folder", type=Path, metavar="DIR", help="kernels/OPERATOR/HARDWARE")
+    what = "replay every kernel below DIR; 1 where one does not stand"
+    verify.add_argument("--all", action="store_true", help=what)
+    verify.add_argument("--record", action="store_true", help="append to verifications.jsonl")
+    _add_budget(verify)
+    _add_json(verify)
+    sign = _add(commands, "sign", "cli_kernel", "sign", "sign a kernel's folder")
+    sign.add_argument("folder", type=Path, metavar="DIR", help="kernels/OPERATOR/HARDWARE")
+    key = commands.add_parser("key", help="make or show the key that kernels are signed with")
+    actions = key.add_subparsers(required=True, metavar="ACTION")
+    new = _add(actions, "new", "cli_kernel", "make_key", "write a new private key")
+    new.add_argument("file", type=Path, help="where; it must not be there yet")
+    _add(actions, "show", "cli_kernel", "show_key", "show the public key of the settings' key")
 
 
 def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it

@@ -1,4 +1,4 @@
-"""The commands that run a job on this machine: optimize, evaluate, verify, doctor, bench."""
+"""The commands that run a job on this machine: optimize, evaluate, doctor, bench."""
 
 import shlex
 import sys
@@ -16,11 +16,11 @@ from daemon.cli_arguments import (
 )
 from daemon.jobs import JobError, Jobs, Result, Task
 from daemon.logs import configure_logs
+from daemon.sealing import seal
 from daemon.search_report import (
     show_abilities,
     show_evaluation,
     show_optimization,
-    show_verification,
 )
 from daemon.settings import Settings, SettingsError
 from daemon.stop import heeding_signals
@@ -41,9 +41,6 @@ from optimizer.job import (
     EvaluateResult,
     OptimizeRequest,
     OptimizeResult,
-    Reproduced,
-    VerifyRequest,
-    VerifyResult,
 )
 from optimizer.kernel import read_candidate, write_files
 from optimizer.plan import Plan
@@ -76,6 +73,7 @@ def optimize(args: Namespace, terminal: Terminal) -> int:
     if not isinstance(result, OptimizeResult):
         return tell_stopped(terminal)
     if result.kernel_folder is not None:
+        seal(result.kernel_folder, settings.signing_key)
         _copy(result.kernel_folder, out)
         result = result.model_copy(update={"kernel_folder": out})
     if terminal.as_json:
@@ -109,28 +107,6 @@ def evaluate(args: Namespace, terminal: Terminal) -> int:
     passed = isinstance(result.evaluation.outcome, Passed)
     proven = isinstance(result.verdict, Better) or not args.confirm
     return 0 if passed and proven else 1
-
-
-def verify(args: Namespace, terminal: Terminal) -> int:
-    """Replay a published kernel with new seeds."""
-    settings = Settings.load()
-    if not (args.folder / "dispatch.json").exists():
-        msg = f"{args.folder} holds no dispatch.json; name a folder like kernels/OPERATOR/HARDWARE"
-        raise MisuseError(msg)
-    request = VerifyRequest(
-        kernel_folder=args.folder.absolute(),
-        state_folder=settings.state / "artefacts",
-        record=args.record,
-        **({"budget_s": args.budget} if args.budget else {}),
-    )
-    result = run_job("verify", request, str(args.folder), terminal)
-    if not isinstance(result, VerifyResult):
-        return tell_stopped(terminal)
-    if terminal.as_json:
-        terminal.tell(result)
-    else:
-        show_verification(result, terminal)
-    return 0 if all(isinstance(v.finding, Reproduced) for v in result.verifications) else 1
 
 
 def doctor(args: Namespace, terminal: Terminal) -> int:
@@ -174,6 +150,9 @@ def bench(args: Namespace, terminal: Terminal) -> int:
     result = run_job("bench", request, f"catalogue on {hardware.name}", terminal)
     if not isinstance(result, BenchResult):
         return tell_stopped(terminal)
+    if args.kernels and settings.signing_key:
+        for dispatch in args.kernels.glob(f"*/{hardware.name}/dispatch.json"):
+            seal(dispatch.parent, settings.signing_key)
     if terminal.as_json:
         terminal.tell(result)
     else:

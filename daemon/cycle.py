@@ -21,7 +21,9 @@ from daemon.planner import Work, plan, queued
 from daemon.publish import Publication, Publisher
 from daemon.pull_request import Proposal
 from daemon.report import End, Held, Report
+from daemon.sealing import seal
 from daemon.watch import Broken, Changed, Watch
+from optimizer.errors import KeyFileError
 from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import VERIFICATIONS
 from optimizer.store import QueuedGoal, Store, StoredGoal
@@ -48,6 +50,8 @@ class Cycle:
     clock: Callable[[], float]
     keep_going: Callable[[], bool]
     """False once the daemon should stop, or has lost its role."""
+    signing_key: Path | None = None
+    """What kernels are signed with; unsigned where it is None."""
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None
     _planned: list[str] = field(default_factory=list, init=False)
     _ends: list[End] = field(default_factory=list, init=False)
@@ -157,7 +161,7 @@ class Cycle:
         except JobError as error:
             end = self._count_attempt(goal, error)
             self._fail("job failed", error, goal=goal)
-        except (WorkspaceError, ForgeError) as error:
+        except (WorkspaceError, ForgeError, KeyFileError) as error:
             end = None
             self._fail("not published yet", error, goal=goal)
         if end is None:
@@ -216,6 +220,7 @@ class Cycle:
     ) -> Publication | None:
         if result.kernel_folder is None or result.evidence is None:
             return None
+        seal(result.kernel_folder, self.signing_key)
         proposal = Proposal(
             evidence=result.evidence,
             origin=result.candidate.origin if result.candidate else "",

@@ -1,10 +1,13 @@
 """A job's result as people read it on a terminal."""
 
+from collections.abc import Mapping
+
 from daemon.terminal import Terminal, make_table
 from knowledge.evidence import Better, Evidence, NotBetter, Unclear, Verdict
 from knowledge.outcome import Cheated, Counterexample, Failed, Incorrect, Outcome, Passed, TimedOut
 from optimizer.job import (
     CannotRun,
+    CannotTell,
     DoctorResult,
     EvaluateResult,
     NotReproduced,
@@ -94,8 +97,32 @@ def show_verification(result: VerifyResult, terminal: Terminal) -> None:
                 )
             case NotReproduced(reason=reason):
                 terminal.say(f"{v.variant}: not reproduced: {reason}")
+            case CannotTell(reason=reason):
+                terminal.say(f"{v.variant}: can't tell: {reason}")
             case CannotRun(reason=reason):
                 terminal.say(f"{v.variant}: can't be run here: {reason}")
+        if v.signature:
+            terminal.say(f"{v.variant}: {v.signature}")
+
+
+def show_verifications(results: Mapping[str, VerifyResult], terminal: Terminal) -> None:
+    """Show which kernels stand: a table by folder, then why the others don't."""
+    table = make_table("kernel", "variant", "finding", "now", "published", "signature")
+    for name, result in results.items():
+        for v in result.verifications:
+            table.add_row(
+                name,
+                v.variant,
+                v.finding.kind.replace("_", " "),
+                "" if v.ratio is None else f"{v.ratio:.2f}x",
+                "" if v.published_ratio is None else f"{v.published_ratio:.2f}x",
+                v.signature,
+            )
+    terminal.show(table)
+    for name, result in results.items():
+        for v in result.verifications:
+            if not isinstance(v.finding, Reproduced):
+                terminal.say(f"{name}: {v.finding.reason}")
 
 
 def show_abilities(result: DoctorResult, terminal: Terminal) -> None:

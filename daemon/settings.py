@@ -35,6 +35,10 @@ class Settings(BaseModel):
     """`serve` looks at the registry once in so many seconds."""
     log: LogFormat = "auto"
     """``auto``: colours on a terminal, JSON lines otherwise."""
+    signing_key: Path | None = None
+    """The private key that kernels are signed with; see ``kernelevolve key new``."""
+    trusted_keys: str = Field(default="", pattern=r"^([0-9a-f]{64}(,[0-9a-f]{64})*)?$")
+    """Public keys in hex, by commas. Where there are some, `verify` asks for one's signature."""
     author_name: str = Field(default="kernelevolve", min_length=1)
     author_email: str = Field(default="kernelevolve@localhost", min_length=1)
 
@@ -42,6 +46,11 @@ class Settings(BaseModel):
     def store_url(self) -> str:
         """Return the database's URL."""
         return self.store or f"sqlite:///{self.state / 'store.sqlite'}"
+
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """Return the public keys that are trusted; none where any kernel is taken as it is."""
+        return tuple(filter(None, self.trusted_keys.split(",")))
 
     @property
     def forge_folder(self) -> Path:
@@ -66,6 +75,8 @@ class Settings(BaseModel):
         }
         given.setdefault("state", str(_default_state(environment)))
         given["state"] = _absolute(given["state"])
+        if "signing_key" in given:
+            given["signing_key"] = _absolute(given["signing_key"])
         if _is_path(given.get("registry", "")):
             # git works in the clone's folder, where a relative path would lead elsewhere.
             given["registry"] = _absolute(given["registry"])
