@@ -135,6 +135,8 @@ class Evidence(Record):
     not_tested: tuple[str, ...] = ()
     profile: tuple[Profile, ...] = ()
     """The winner's beside the baseline's, taken after the timed run."""
+    earlier_pairs: int = 0
+    """How many of the pairs are those of earlier confirming runs of the same candidate."""
     samples_sha256: str = ""
     """The hash of all raw samples, which are kept outside git under this name."""
     search: SearchSummary | None = None

@@ -1,11 +1,12 @@
 """What a confirming run has found so far, and the evidence that it makes."""
 
+import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from knowledge.evidence import Evidence, Figure, Interval, KernelResources, WorkloadEvidence
+from knowledge.evidence import Evidence, Figure, Interval, WorkloadEvidence
 from knowledge.roofline import impossible_below_ms, memory_bound_ms
 from optimizer.binding import launched
 from optimizer.candidate import Candidate
@@ -15,9 +16,10 @@ from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.peer_table import AbsentPeer, tell_absent
 from optimizer.evaluate.peers import EAGER
-from optimizer.evaluate.samples import keep_samples
+from optimizer.evaluate.samples import find_samples, keep_samples, read_pairs
 from optimizer.evaluate.screen import is_library_only
 from optimizer.evaluate.workbench import JUDGE_VERSION, Workbench
+from optimizer.profilers.compiler import resources
 from optimizer.profilers.trace import Trace
 
 
@@ -32,6 +34,8 @@ class Claim:
     minimum_gain: float
     seed: int
     """The master seed of sizes and values."""
+    earlier: tuple[Evidence, ...] = ()
+    """Of earlier confirming runs of the same candidate: their samples count as well."""
 
 
 @dataclass
@@ -45,12 +49,42 @@ class Findings:
     """By workload, the peer that the A/A run measures against itself."""
     public: Sequence[CheckedCase]
     pairs: list[summary.Pair] = field(default_factory=list)
+    earlier_pairs: int = 0
+    """How many of them, the first, are those of earlier confirming runs."""
     errors: dict[str, Agreement] = field(default_factory=dict)
     """By public workload."""
     traces: dict[str, Trace] = field(default_factory=dict)
     """What a profiler saw of a call on each public workload."""
     absent: list[AbsentPeer] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def recall(self) -> None:
+        """Begin with the pairs of earlier confirming runs, where their samples are still here."""
+        for evidence in self.claim.earlier:
+            if self._is_same_claim(evidence):
+                with contextlib.suppress(ValueError):  # a damaged file's samples are none
+                    raw = find_samples(self.bench.folder, evidence.samples_sha256)
+                    found = read_pairs(raw) if raw is not None else []
+                    # Of several runs the last one's samples hold those of all before it.
+                    self.pairs = found or self.pairs
+        self.earlier_pairs = len(self.pairs)
+
+    def _is_same_claim(self, evidence: Evidence) -> bool:
+        served = {w.workload for w in evidence.workloads if w.served_by == evidence.candidate}
+        mine = {case.workload.name for case in self.public} - self.claim.handed_back
+        return served == mine and (
+            evidence.candidate,
+            evidence.operator_digest,
+            evidence.environment,
+            evidence.judge_version,
+            evidence.figure,
+        ) == (
+            self.claim.candidate.id,
+            self.bench.operator.digest,
+            self.bench.environment,
+            JUDGE_VERSION,
+            self.figure,
+        )
 
     def ratio(self) -> Interval:
         """Return the interval of the weighted geometric mean over the workloads."""
@@ -78,13 +112,14 @@ class Findings:
             ),
             host=claim.candidate.host,
             source_sha256=hashlib.sha256(claim.candidate.code.encode()).hexdigest(),
-            resources=tuple(_resources(built)),
+            resources=resources(built.artefact, bench.hardware),
             launched=self._launched(),
             library_only=is_library_only(claim.candidate),
             checked_sizes=checked_sizes,
             seed=claim.seed,
             faults=tuple(self._faults(rows)),
             not_tested=(*tell_absent(list(dict.fromkeys(self.absent))), *self.notes),
+            earlier_pairs=self.earlier_pairs,
             samples_sha256=keep_samples(bench.folder, self.pairs),
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
@@ -130,14 +165,3 @@ class Findings:
             yield from summary.find_faults(
                 self.pairs, self._describe(case), row.best_peer, host_clock=host_clock
             )
-
-
-def _resources(built: Built) -> Iterator[KernelResources]:
-    for compiled in built.artefact.compiled:
-        yield KernelResources(
-            kernel=compiled.kernel,
-            artefact_sha256=compiled.sha256,
-            registers=compiled.registers,
-            spill_bytes=compiled.spill_bytes,
-            shared_bytes=compiled.shared_bytes,
-        )

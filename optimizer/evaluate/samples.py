@@ -72,5 +72,19 @@ def find_samples(folder: Path, name: str) -> RawSamples | None:
     return RawSamples.from_json(text)
 
 
+def read_pairs(raw: RawSamples) -> list[Pair]:
+    """Return the pairs whose readings were kept."""
+    return [
+        {
+            workload: {
+                subject: [Reading(**dict(zip(raw.columns, row, strict=True))) for row in rows]
+                for subject, rows in subjects.items()
+            }
+            for workload, subjects in pair.items()
+        }
+        for pair in raw.pairs
+    ]
+
+
 def _path(folder: Path, name: str) -> Path:
     return folder / FOLDER / f"{name}.json"
