@@ -18,7 +18,9 @@ from optimizer.runners.runner import Runner
 from optimizer.search.budget import Budget
 from optimizer.search.proof import (
     conclude,
+    find_earlier,
     find_evidence,
+    find_same_claim,
     freeze_dispatch,
     next_alpha,
     pick_for_proof,
@@ -181,13 +183,19 @@ class _Job:
         *,
         deadline_s: float,
     ) -> Confirmation:
-        alpha = next_alpha(self.request.alpha, before)
+        others = find_same_claim(
+            self.workshop.store.other_evidence(self.search_id),
+            self.workshop.runner.environment,
+            self.workshop.judge_version,
+        )
+        alpha = next_alpha(self.request.alpha, before, others)
         began_s = search.spent_s
         result = self.workshop.runner.confirm(
             trial.candidate,
             deadline_s=deadline_s,
             alpha=alpha,
             handed_back=freeze_dispatch(trial.evaluation.outcome),
+            earlier=find_earlier(trial.candidate.id, before, others),
         )
         if isinstance(result, Evidence):
             result = result.model_copy(update={"search": _summary(search, trial)})

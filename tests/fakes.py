@@ -113,6 +113,8 @@ class FakeRunner:
     """For each call, the candidates to be built meanwhile."""
     confirmed: list[tuple[str, float, Collection[str]]] = field(default_factory=list)
     """Candidate, level and dispatch of each confirming run."""
+    pooled: list[tuple[Evidence, ...]] = field(default_factory=list)
+    """For each confirming run, the evidence whose samples count as well."""
 
     @property
     def environment(self) -> Environment:
@@ -141,7 +143,9 @@ class FakeRunner:
         deadline_s: float,
         alpha: float,
         handed_back: Collection[str],
+        earlier: Sequence[Evidence] = (),
     ) -> Evidence | Outcome:
         self.clock.now_s += 10
+        self.pooled.append(tuple(earlier))
         self.confirmed.append((candidate.id, alpha, handed_back))
         return self.confirm_one(candidate)

@@ -21,16 +21,15 @@ from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.peers import EAGER, needs_graph
 from optimizer.evaluate.process import Process
 from optimizer.evaluate.sandbox import ChildError
-from optimizer.evaluate.statistics import relative_width
+from optimizer.evaluate.statistics import least_pairs, relative_width
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import Workbench
 from optimizer.plan import ReadSize
 from optimizer.profilers.trace import Trace
 
 _SETS = 2
-_LEAST_PAIRS = 4
-"""Below it, a narrow interval is luck."""
-_HOST_PAIRS, _DEVICE_PAIRS = 6, 5
+_MOST_PAIRS = 24
+"""Process pairs of one confirming run: a second one of the same candidate goes on from there."""
 
 
 @dataclass
@@ -110,7 +109,9 @@ class Confirmation:
         best = {name: find_best_peer(time, figure) for name, time in times.items()}
         twins = {name: peer.name for name, peer in best.items() if peer is not None}
         absent = list(self.table.absent)
-        return Findings(self.bench, self.claim, figure, twins, public, absent=absent)
+        findings = Findings(self.bench, self.claim, figure, twins, public, absent=absent)
+        findings.recall()
+        return findings
 
     def _is_fair(self, peer: str) -> bool:
         """Return whether a peer counts; one in a graph only if the candidate could be in one."""
@@ -140,9 +141,12 @@ class Confirmation:
     def _measure(
         self, built: Built, findings: Findings, first: PairProcesses, stack: ExitStack
     ) -> Outcome | None:
-        """Take the pairs; return how the candidate fails in one, None where it does not."""
+        """Take the pairs; return how the candidate fails in one, None where it does not.
+
+        Only the interval's width and the budget, of time and of pairs, end it.
+        """
         device = self.bench.place.device
-        pairs = self.bench.effort.pairs or (_HOST_PAIRS if device == "cpu" else _DEVICE_PAIRS)
+        pairs = findings.earlier_pairs + (self.bench.effort.pairs or _MOST_PAIRS)
         peers: Mapping[str, Sequence[str]] = {
             case.workload.name: self._contenders(case.workload.name, findings)
             for case in findings.public
@@ -158,11 +162,12 @@ class Confirmation:
             pair.close()
             if failure is not None:
                 return failure
-            if len(findings.pairs) == 1:
+            taken = len(findings.pairs) - findings.earlier_pairs
+            if taken == 1:
                 peers = _let_sit_out(findings, self.table, peers)
             took_s = time.monotonic() - began
             # The first pair has all peers, most of which then sit out.
-            next_s = took_s if len(findings.pairs) > 1 else took_s / 2
+            next_s = took_s if taken > 1 else took_s / 2
             if time.monotonic() + next_s > self.until:
                 break
         return None
@@ -208,8 +213,11 @@ class Confirmation:
         return None
 
     def _is_enough(self, findings: Findings) -> bool:
-        """Return whether the interval is narrow, whatever it shows."""
-        if len(findings.pairs) < _LEAST_PAIRS:
+        """Return whether the interval is narrow, whatever it shows.
+
+        Fewer pairs than the level asks for may be alike by chance alone.
+        """
+        if len(findings.pairs) < max(2, least_pairs(self.claim.alpha)):
             return False
         return relative_width(findings.ratio()) <= self.bench.effort.narrow_enough
 
@@ -222,7 +230,7 @@ def _let_sit_out(
     findings: Findings, table: PeerTable, peers: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Sequence[str]]:
     """Return the peers that stay after the first pair, and note the others."""
-    first, figure = findings.pairs[0], findings.figure
+    first, figure = findings.pairs[findings.earlier_pairs], findings.figure
     kept: dict[str, Sequence[str]] = {}
     for workload, names in peers.items():
         ranked = {time.name: getattr(time, figure) for time in table.times[workload]}

@@ -144,6 +144,7 @@ class Evaluator:
         deadline_s: float,
         alpha: float,
         handed_back: Collection[str],
+        earlier: Sequence[Evidence] = (),
     ) -> Evidence | Outcome:
         """Return the evidence of a confirming run; see `Runner.confirm`."""
         if not self._bench.timed:
@@ -153,7 +154,14 @@ class Evaluator:
         self._rest()
         peers = self._bench.peer_table(self._public_cases())
         dispatch = frozenset(handed_back)
-        claim = Claim(candidate, dispatch, alpha, self._minimum_gain, seed=fresh_seed())
+        claim = Claim(
+            candidate,
+            dispatch,
+            alpha,
+            self._minimum_gain,
+            seed=fresh_seed(),
+            earlier=tuple(earlier),
+        )
         return Confirmation(self._bench, claim, peers, until).run()
 
     def _public_cases(self) -> list[CheckedCase]:

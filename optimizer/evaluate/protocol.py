@@ -40,6 +40,14 @@ Stored = TensorFile | tuple[TensorFile, ...]
 """A tensor, or a list of them."""
 
 
+class LentMemory(Record):
+    """Memory of the judge, as a process finds it."""
+
+    path: str
+    """A file of shared memory; on a device the socket through which it is handed over."""
+    nbytes: int
+
+
 class Case(Record):
     """Inputs at one workload's sizes: all that a candidate's process is told of it."""
 
@@ -97,12 +105,33 @@ class Drop(Record):
     case: str
 
 
+class Lend(Record):
+    """From now on, make the outputs of a case in memory of the judge."""
+
+    kind: Literal["lend"] = "lend"
+    case: str
+    memory: LentMemory
+    slots: tuple[int, ...]
+    """Where in it each output begins."""
+
+
 class Prepare(Record):
     """Compile and warm a subject up on each of a case's sets."""
 
     kind: Literal["prepare"] = "prepare"
     case: str
     subject: str
+
+
+class Seat(Record):
+    """Where a set's inputs lie for a run."""
+
+    slot: int = Field(default=0, ge=0)
+    """Which of the case's places: as many as it has sets, counted round."""
+    shift: int = Field(default=0, ge=0)
+    """By how many elements each input begins later than an aligned address."""
+    strided: tuple[int, ...] = ()
+    """Which inputs have gaps between their rows, or elements where there is but one axis."""
 
 
 class Run(Record):
@@ -113,8 +142,13 @@ class Run(Record):
     set: int
     subject: str
     outputs: tuple[Stored, ...]
-    poison: int = Field(ge=0, le=255)
-    """The byte that fills outputs and scratch memory beforehand."""
+    """Empty where outputs are made in memory of the judge."""
+    shift: int = 0
+    """By how much outputs in the judge's memory lie further back."""
+    poison: int = Field(ge=0)
+    """Seed of the random bytes that outputs and scratch memory hold beforehand."""
+    seat: Seat | None = None
+    """Where the inputs lie; None: where the set last was."""
 
 
 class Measure(Record):
@@ -135,6 +169,8 @@ class Arm(Record):
     case: str
     set: int
     subject: str
+    shift: int = 0
+    """See `Run.shift`."""
 
 
 class WarmUp(Record):
@@ -165,6 +201,7 @@ Message = Annotated[
     | Hello
     | Take
     | Drop
+    | Lend
     | Prepare
     | Run
     | Measure
@@ -197,6 +234,8 @@ class Sample(Record):
     """Minor page faults of the process meanwhile."""
     preemptions: int = Field(default=0, ge=0)
     """How often another process took a thread's place meanwhile."""
+    late_ms: float = Field(default=0.0, ge=0)
+    """How long the device was still busy after the end event, on whatever stream."""
 
 
 class Samples(Record):
@@ -205,6 +244,8 @@ class Samples(Record):
     samples: tuple[Sample, ...]
     changed: tuple[int, ...] = ()
     """Which inputs were written to meanwhile, by their place."""
+    trampled: tuple[int, ...] = ()
+    """Beside which inputs something was written meanwhile."""
 
 
 class Ran(Record):
@@ -213,6 +254,10 @@ class Ran(Record):
     outputs: tuple[Form | tuple[Form, ...], ...]
     changed: tuple[int, ...] = ()
     """Which inputs were written to, by their place."""
+    trampled: tuple[int, ...] = ()
+    """Beside which inputs something was written, by their place."""
+    overrun: bool = False
+    """Whether something was written beside an output or scratch memory."""
 
 
 class Fired(Record):

@@ -13,6 +13,11 @@ from optimizer.evaluate.protocol import Sample
 LEAST_CALM = 3
 LUCK = 1.10
 """How far apart the modes of a process may be: pairs too few for a level may all share one."""
+LOOKS = 2
+"""How often chance may look right: once where a run stops because its pairs agree, once at its end.
+
+Where processes have two modes, pairs are narrow just when they all share one.
+"""
 MOST_BLOCKS = 20
 """More pairs than these are averaged in groups: all subsets of the groups are looked at."""
 UNKNOWN = Interval(low=0.0, estimate=1.0, high=LARGEST_RATIO)
@@ -43,13 +48,13 @@ def proof_interval(ratios: Sequence[float], *, alpha: float) -> Interval:
     two modes misses its level tenfold. So each end is the farther of the t-interval's and of the
     sign-flip test's, which asks only that pairs stray to both sides alike: the mean of the true
     ratios is as likely to lie between any two neighbours among the means of all subsets of the
-    pairs. Pairs too few for that test to speak at this level (11 at 0.00025) may all have been
+    pairs. Pairs too few for that test to speak at this level (12 at 0.00025) may all have been
     lucky, by `LUCK`.
     """
     normal = ratio_interval(ratios, alpha=alpha)
     if not normal.bounded:
         return normal
-    low, high = _flip_limits([math.log(ratio) for ratio in ratios], alpha)
+    low, high = _flip_limits([math.log(ratio) for ratio in ratios], alpha / LOOKS)
     return Interval(
         low=min(normal.low, math.exp(low)),
         estimate=normal.estimate,
@@ -59,7 +64,7 @@ def proof_interval(ratios: Sequence[float], *, alpha: float) -> Interval:
 
 def least_pairs(alpha: float) -> int:
     """Return how many pairs there must be before chance alone can't put them all on one side."""
-    return math.ceil(-math.log2(alpha))
+    return math.ceil(-math.log2(alpha / LOOKS))
 
 
 def combined_ratios(

@@ -42,6 +42,8 @@ class Reading:
     call_ms: float
     faults: int
     parent_ms: float
+    late_ms: float = 0.0
+    """How long the device was still busy after the end event, on whatever stream."""
 
     def by(self, figure: Figure) -> float:
         """Return the time of a figure."""

@@ -17,14 +17,18 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from optimizer.evaluate.guards import ALL_UP, Guard, Guards
 from optimizer.evaluate.memory import Value
 from optimizer.evaluate.protocol import Sample
+from optimizer.targets.driver import open_driver
 
 Call = Callable[[], tuple[Value, ...]]
 SHORTEST_MS = 1e-6
 """Stands for a time too short for the clock: a time is never zero."""
 MOST_PRIMING_MS = 5.0
 """How long the queue is blocked at most while the host enqueues a call."""
+_SLEEP_CYCLES = 200_000
+"""About a tenth of a millisecond: what stands for a flush where the caches shall stay warm."""
 
 
 class Clock(Protocol):
@@ -55,8 +59,11 @@ class Clock(Protocol):
 class HostClock:
     """Samples on a processor."""
 
-    def __init__(self, cache_bytes: int, *, flush_file: str | None = None) -> None:
+    def __init__(
+        self, cache_bytes: int, *, flush_file: str | None = None, guards: Guards = ALL_UP
+    ) -> None:
         """Take the size of the last-level cache; twice as much is written before each sample."""
+        self._cold = guards.up(Guard.FLUSH)
         size = 2 * cache_bytes
         self._flush = (
             np.memmap(flush_file, dtype=np.uint8, mode="r+", shape=(size,))
@@ -69,7 +76,8 @@ class HostClock:
 
         By one thread: OpenMP's would go on spinning, and disturb whoever is measured next.
         """
-        self._flush += 1
+        if self._cold:
+            self._flush += 1
 
     def calibrate(self, call: Call) -> int:
         """See `Clock.calibrate`; nothing to hide here."""
@@ -93,23 +101,36 @@ class HostClock:
 
 
 class CudaClock:
-    """Samples on a CUDA device."""
+    """Samples on a CUDA device.
 
-    def __init__(self, cache_bytes: int) -> None:
+    What it needs of torch and of the driver it takes when it is made, before any candidate is
+    loaded: a candidate that puts its own functions in their places changes nothing here.
+    """
+
+    def __init__(self, cache_bytes: int, *, guards: Guards = ALL_UP) -> None:
         """Take the size of the L2 cache; at least four times as much is written before a call."""
+        self._cold = guards.up(Guard.FLUSH)
         size = max(4 * cache_bytes, 1 << 28)
-        self._flush = torch.zeros(size, dtype=torch.uint8, device="cuda")
-        self._start = _event()
-        self._end = _event()
+        self._memory = torch.zeros(size, dtype=torch.uint8, device="cuda")
+        self._fill = self._memory.zero_
+        self._start, self._end = _event(), _event()
+        self._elapsed_ms = self._start.elapsed_time
+        self._record = (self._start.record, self._end.record)
+        self._await_end = self._end.synchronize
+        self._driver = open_driver()
+        self._wait()
         self._flush_ms = median(self._time_flush() for _ in range(5))
+        self._idle_ms = median(self._time_wait() for _ in range(9))
 
     def arm(self) -> None:
-        """See `Clock.arm`."""
-        torch.cuda.synchronize()
+        """See `Clock.arm`. Lines that were asked to stay in the L2 cache are let go first."""
+        self._wait()
+        if self._cold:
+            self._driver.call("cuCtxResetPersistingL2Cache")
 
     def calibrate(self, call: Call) -> int:
         """See `Clock.calibrate`: as many flushes as hide the time that the host needs."""
-        host_ms = median(_host_ms(call) for _ in range(3))
+        host_ms = median(self._host_ms(call) for _ in range(3))
         return flushes_to_hide(host_ms, self._flush_ms)
 
     def warm_up(self, call: Call) -> None:
@@ -118,34 +139,64 @@ class CudaClock:
     def fire(self, call: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
         """See `Clock.fire`."""
         before = resource.getrusage(resource.RUSAGE_SELF)
+        start, end = self._record
         for _ in range(max(1, priming)):
-            self._flush.zero_()
-        self._start.record()
+            self._flush()
+        start()
         call()
-        self._end.record()
-        torch.cuda.synchronize()
-        device_ms = max(self._start.elapsed_time(self._end), SHORTEST_MS)
-        self._flush.zero_()
-        torch.cuda.synchronize()
+        end()
+        self._await_end()
+        # Whatever the call left to other streams makes the whole device busy for longer.
+        late_ms = max(0.0, self._time_wait() - self._idle_ms)
+        device_ms = max(self._elapsed_ms(self._end), SHORTEST_MS)
+        self._flush()
+        self._wait()
         began = time.perf_counter_ns()
         outputs = call()
-        torch.cuda.synchronize()
+        self._wait()
         call_ms = max((time.perf_counter_ns() - began) * 1e-6, SHORTEST_MS)
-        return make_sample(device_ms, call_ms, before), outputs
+        return make_sample(device_ms, call_ms, before, late_ms=late_ms), outputs
+
+    def _flush(self) -> None:
+        """Write over the cache; with the guard down only a corner of it, to hide the host."""
+        if self._cold:
+            self._fill()
+        else:
+            torch.cuda._sleep(_SLEEP_CYCLES)  # noqa: SLF001 - the only sleep that torch has
+
+    def _wait(self) -> None:
+        """Wait until the device is idle, on every stream."""
+        self._driver.call("cuCtxSynchronize")
+
+    def _time_wait(self) -> float:
+        began = time.perf_counter_ns()
+        self._wait()
+        return (time.perf_counter_ns() - began) * 1e-6
 
     def _time_flush(self) -> float:
-        self._start.record()
-        self._flush.zero_()
-        self._end.record()
-        torch.cuda.synchronize()
-        return float(self._start.elapsed_time(self._end))
+        start, end = self._record
+        start()
+        self._flush()
+        end()
+        self._wait()
+        return float(self._elapsed_ms(self._end))
+
+    def _host_ms(self, call: Call) -> float:
+        self._wait()
+        began = time.perf_counter_ns()
+        call()
+        took_ms = (time.perf_counter_ns() - began) * 1e-6
+        self._wait()
+        return took_ms
 
 
-def make_clock(device: str, cache_bytes: int, *, flush_file: str | None = None) -> Clock:
+def make_clock(
+    device: str, cache_bytes: int, *, flush_file: str | None = None, guards: Guards = ALL_UP
+) -> Clock:
     """Return the clock of a kind of device."""
     if device == "cuda":
-        return CudaClock(cache_bytes)
-    return HostClock(cache_bytes, flush_file=flush_file)
+        return CudaClock(cache_bytes, guards=guards)
+    return HostClock(cache_bytes, flush_file=flush_file, guards=guards)
 
 
 def flushes_to_hide(host_ms: float, flush_ms: float) -> int:
@@ -163,16 +214,9 @@ def _event() -> torch.cuda.Event:
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call] # torch's
 
 
-def _host_ms(call: Call) -> float:
-    torch.cuda.synchronize()
-    began = time.perf_counter_ns()
-    call()
-    took_ms = (time.perf_counter_ns() - began) * 1e-6
-    torch.cuda.synchronize()
-    return took_ms
-
-
-def make_sample(device_ms: float, call_ms: float, before: resource.struct_rusage) -> Sample:
+def make_sample(
+    device_ms: float, call_ms: float, before: resource.struct_rusage, *, late_ms: float = 0.0
+) -> Sample:
     """Return a sample with what happened to the process since `before`."""
     after = resource.getrusage(resource.RUSAGE_SELF)
     return Sample(
@@ -180,4 +224,5 @@ def make_sample(device_ms: float, call_ms: float, before: resource.struct_rusage
         call_ms=call_ms,
         faults=after.ru_minflt - before.ru_minflt,
         preemptions=after.ru_nivcsw - before.ru_nivcsw,
+        late_ms=late_ms,
     )

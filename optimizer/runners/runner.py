@@ -50,6 +50,7 @@ class Runner(Protocol):
         deadline_s: float,
         alpha: float,
         handed_back: Collection[str],
+        earlier: Sequence[Evidence] = (),
     ) -> Evidence | Outcome:
         """Return the evidence of a confirming run in fresh processes.
 
@@ -61,6 +62,8 @@ class Runner(Protocol):
             alpha: One-sided level of the lower end of the ratio's interval.
             handed_back: The dispatch table as frozen before the run: the workloads that the
                 baseline serves in the kernel's stead.
+            earlier: The evidence of earlier confirming runs of this very candidate, in order: their
+                samples are pooled with the new ones.
 
         Raises:
             RunnerError: The machine failed; nothing is known of the candidate.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from knowledge.evaluation import Environment
 from knowledge.evidence import Evidence, NotBetter, Unclear, Verdict
 from knowledge.fitness import hand_back
 from knowledge.outcome import Outcome, Passed
@@ -39,9 +40,34 @@ def pick_for_proof(trials: Sequence[Trial], confirmations: Sequence[Confirmation
     return min(left, key=lambda trial: trial.candidate.code in suspect, default=None)
 
 
-def next_alpha(first: float, confirmations: Sequence[Confirmation]) -> float:
-    """Return the level of the next confirming run: halved for each one before it."""
-    return float(first / 2 ** len(confirmations))
+def next_alpha(
+    first: float, confirmations: Sequence[Confirmation], others: Sequence[Evidence] = ()
+) -> float:
+    """Return the level of the next confirming run: halved for each one before it.
+
+    Args:
+        first: The level of the first.
+        confirmations: Those of this search.
+        others: The evidence of other searches for the same claim: asking again buys nothing.
+    """
+    return float(first / 2 ** (len(confirmations) + len(others)))
+
+
+def find_same_claim(
+    evidence: Sequence[Evidence], environment: Environment, judge_version: str
+) -> tuple[Evidence, ...]:
+    """Return the evidence that was asked for in this environment, of this judge."""
+    return tuple(
+        e for e in evidence if (e.environment, e.judge_version) == (environment, judge_version)
+    )
+
+
+def find_earlier(
+    candidate: str, confirmations: Sequence[Confirmation], others: Sequence[Evidence]
+) -> tuple[Evidence, ...]:
+    """Return the evidence that a candidate has already, in order: its samples are pooled."""
+    mine = [c.result for c in confirmations if isinstance(c.result, Evidence)]
+    return tuple(evidence for evidence in (*others, *mine) if evidence.candidate == candidate)
 
 
 def freeze_dispatch(outcome: Outcome) -> frozenset[str]:

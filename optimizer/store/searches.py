@@ -1,7 +1,7 @@
 """The record of searches: trials and confirming runs, inserted and never changed."""
 
 from pydantic import TypeAdapter
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from knowledge.evaluation import Evaluation
@@ -132,6 +132,24 @@ class Searches(Sessions):
         )
         with self._reading() as session:
             return tuple(_confirmation(row) for row in session.scalars(query))
+
+    def other_evidence(self, search_id: int) -> tuple[Evidence, ...]:
+        """Return the evidence that other searches made for this operator and hardware, in order."""
+        mine = select(SearchRow.operator_digest, SearchRow.hardware).where(
+            SearchRow.id == search_id
+        )
+        query = (
+            select(ConfirmationRow.evidence)
+            .join(SearchRow, ConfirmationRow.search_id == SearchRow.id)
+            .where(SearchRow.id != search_id, ConfirmationRow.evidence.is_not(None))
+            .where(tuple_(SearchRow.operator_digest, SearchRow.hardware).in_(mine))
+            .order_by(
+                ConfirmationRow.recorded_at, ConfirmationRow.search_id, ConfirmationRow.number
+            )
+        )
+        with self._reading() as session:
+            bodies = [body for body in session.scalars(query) if body is not None]
+        return tuple(Evidence.from_json(body) for body in bodies)
 
     def finish_search(self, search_id: int, *, result: str, now: float) -> None:
         """Set a search's result; the first one stays."""

@@ -10,6 +10,7 @@ _MAX_SHARED_PER_BLOCK_OPTIN: Final = 97
 PLAIN_SHARED_BYTES: Final = 48 * 1024
 """Dynamic shared memory that a kernel may have without asking."""
 _POINTER: Final = ctypes.c_void_p
+_WORD: Final = ctypes.c_uint64
 _SIGNATURES: Final = {
     "cuInit": (ctypes.c_uint,),
     "cuDriverGetVersion": (ctypes.POINTER(ctypes.c_int),),
@@ -18,6 +19,25 @@ _SIGNATURES: Final = {
     "cuDevicePrimaryCtxRetain": (ctypes.POINTER(_POINTER), ctypes.c_int),
     "cuCtxGetCurrent": (ctypes.POINTER(_POINTER),),
     "cuCtxSetCurrent": (_POINTER,),
+    "cuCtxSynchronize": (),
+    "cuCtxResetPersistingL2Cache": (),
+    # memory that is handed from process to process, by address, size and handle
+    "cuMemGetAllocationGranularity": (ctypes.POINTER(ctypes.c_size_t), _POINTER, ctypes.c_int),
+    "cuMemCreate": (ctypes.POINTER(_WORD), ctypes.c_size_t, _POINTER, _WORD),
+    "cuMemExportToShareableHandle": (_POINTER, _WORD, ctypes.c_int, _WORD),
+    "cuMemImportFromShareableHandle": (ctypes.POINTER(_WORD), _POINTER, ctypes.c_int),
+    "cuMemAddressReserve": (
+        ctypes.POINTER(_WORD),
+        ctypes.c_size_t,
+        ctypes.c_size_t,
+        _WORD,
+        _WORD,
+    ),
+    "cuMemMap": (_WORD, ctypes.c_size_t, ctypes.c_size_t, _WORD, _WORD),
+    "cuMemSetAccess": (_WORD, ctypes.c_size_t, _POINTER, ctypes.c_size_t),
+    "cuMemUnmap": (_WORD, ctypes.c_size_t),
+    "cuMemAddressFree": (_WORD, ctypes.c_size_t),
+    "cuMemRelease": (_WORD,),
     "cuModuleLoadData": (ctypes.POINTER(_POINTER), ctypes.c_char_p),
     "cuModuleGetFunction": (ctypes.POINTER(_POINTER), _POINTER, ctypes.c_char_p),
     "cuFuncSetAttribute": (_POINTER, ctypes.c_int, ctypes.c_int),

@@ -2,9 +2,16 @@ import pytest
 
 from knowledge.evidence import Evidence, NotBetter, Unclear
 from knowledge.outcome import Failed, Incorrect, Outcome, Passed
-from optimizer.search.proof import conclude, freeze_dispatch, next_alpha, pick_for_proof
+from optimizer.search.proof import (
+    conclude,
+    find_earlier,
+    find_same_claim,
+    freeze_dispatch,
+    next_alpha,
+    pick_for_proof,
+)
 from optimizer.store import Confirmation, Trial
-from tests.makers import make_candidate, make_evaluation, make_evidence, make_passed
+from tests.makers import ENVIRONMENT, make_candidate, make_evaluation, make_evidence, make_passed
 
 
 def make_trial(number: int, fitness: float, outcome: Outcome | None = None) -> Trial:
@@ -61,6 +68,31 @@ def test_an_unclear_run_is_repeated_once() -> None:
 def test_each_further_run_has_half_the_level() -> None:
     assert next_alpha(0.00025, []) == 0.00025
     assert next_alpha(0.00025, [make_confirmation(BEST, WRONG)] * 2) == 0.0000625
+
+
+def test_pressing_retry_halves_the_level_as_well() -> None:
+    other = make_evidence(BEST.candidate)
+
+    assert next_alpha(0.00025, [], [other, other]) == 0.0000625
+
+
+def test_a_claim_in_another_environment_or_before_another_judge_is_another_claim() -> None:
+    here = make_evidence(BEST.candidate)
+    elsewhere = here.model_copy(
+        update={"environment": ENVIRONMENT.model_copy(update={"torch": "9"})}
+    )
+    older = here.model_copy(update={"judge_version": "0"})
+
+    found = find_same_claim([elsewhere, here, older], here.environment, here.judge_version)
+
+    assert found == (here,)
+
+
+def test_a_repeat_is_given_the_evidence_of_the_same_candidate_only() -> None:
+    mine, others = make_evidence(BEST.candidate), make_evidence(GOOD.candidate)
+    run = make_confirmation(BEST, mine)
+
+    assert find_earlier(BEST.candidate.id, [run], [others]) == (mine,)
 
 
 def test_a_workload_that_is_not_faster_is_handed_back() -> None:

@@ -198,6 +198,19 @@ def test_confirming_runs_come_back_as_they_were(store: Store) -> None:
     assert store.confirmations(search) == (proof, failure)
 
 
+def test_evidence_of_other_searches_for_the_same_claim_is_found(store: Store) -> None:
+    first, second, candidate = open_search(store, "g"), open_search(store, "h"), make_candidate()
+    proof = Confirmation(
+        number=1, candidate=candidate.id, alpha=0.1, result=make_evidence(candidate), spent_s=2
+    )
+    failure = proof.model_copy(update={"number": 2, "result": Failed(stage="run", log="died")})
+    store.record_confirmation(first, candidate, proof, now=1)
+    store.record_confirmation(first, candidate, failure, now=2)
+
+    assert store.other_evidence(second) == (proof.result,)
+    assert store.other_evidence(first) == ()
+
+
 def test_the_first_result_of_a_search_stays(store: Store) -> None:
     search = open_search(store)
     store.finish_search(search, result="first", now=1)
