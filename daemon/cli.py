@@ -54,6 +54,7 @@ def _build_parser() -> argparse.ArgumentParser:
     _add_registry(commands)
     _add_search(commands)
     _add_kernel(commands)
+    _add_redteam(commands)
     _add_bot(commands)
     demo = _add(commands, "demo", "cli_demo", "demo", "show the whole path, from commit to proof")
     demo.add_argument("--operator", default="gelu_bias", help="which of the catalogue's to add")
@@ -147,6 +148,19 @@ def _add_kernel(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     new = _add(actions, "new", "cli_kernel", "make_key", "write a new private key")
     new.add_argument("file", type=Path, help="where; it must not be there yet")
     _add(actions, "show", "cli_kernel", "show_key", "show the public key of the settings' key")
+
+
+def _add_redteam(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    about = "show that no cheat gets past the judge, and that each guard is needed"
+    redteam = _add(commands, "redteam", "cli_redteam", "redteam", about)
+    redteam.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="(cpu)")
+    redteam.add_argument("--hardware", metavar="H", help="of the target (the registry's first)")
+    what = "only kinds whose names match, such as cpu/python/ or memo"
+    redteam.add_argument("--only", default="", metavar="KIND", help=what)
+    redteam.add_argument("--out", type=Path, metavar="DIR", help="for redteam.json and redteam.md")
+    redteam.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
+    _add_registry_folder(redteam)
+    _add_json(redteam)
 
 
 def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it

@@ -32,14 +32,23 @@ from optimizer.job import (
     EvaluateResult,
     OptimizeResult,
     PhaseEvent,
+    RedteamResult,
     ResultEvent,
     TrialEvent,
     VerifyResult,
     load_event,
 )
 
-Task = Literal["optimize", "evaluate", "verify", "doctor", "bench", "aa"]
-Result = OptimizeResult | EvaluateResult | VerifyResult | BenchResult | AaResult | DoctorResult
+Task = Literal["optimize", "evaluate", "verify", "doctor", "bench", "aa", "redteam"]
+Result = (
+    OptimizeResult
+    | EvaluateResult
+    | VerifyResult
+    | BenchResult
+    | AaResult
+    | RedteamResult
+    | DoctorResult
+)
 Progress = PhaseEvent | TrialEvent
 _ROOT = Path(__file__).parent.parent
 _TETHER = Path(__file__).with_name("tether.py")

@@ -223,6 +223,27 @@ class AaResult(Record):
     """Comparisons that are left, after a stop."""
 
 
+class RedteamRequest(Record):
+    """Put every kind of cheat before the judge, and its honest twin."""
+
+    hardware: HardwareSpec
+    only: str = ""
+    """A pattern that the names of the kinds must match."""
+    folder: Path | None = None
+    """Where ``redteam.json`` and ``redteam.md`` go."""
+    commit: str
+    command: str
+
+
+class RedteamResult(Record):
+    """What became of the cheats, in sum."""
+
+    file: Path | None
+    summary: dict[str, int]
+    faults: tuple[str, ...]
+    """Cheats that got through, twins that were refused, and kinds that prove nothing."""
+
+
 class DoctorRequest(Record):
     """Say what this machine can build, run, time and sandbox."""
 
@@ -275,7 +296,15 @@ class ResultEvent(Record):
     """The last event of a job."""
 
     event: Literal["result"] = "result"
-    result: OptimizeResult | EvaluateResult | VerifyResult | BenchResult | AaResult | DoctorResult
+    result: (
+        OptimizeResult
+        | EvaluateResult
+        | VerifyResult
+        | BenchResult
+        | AaResult
+        | RedteamResult
+        | DoctorResult
+    )
 
 
 class ErrorEvent(Record):

@@ -31,12 +31,15 @@ from optimizer.job import (
     OptimizeRequest,
     OptimizeResult,
     PhaseEvent,
+    RedteamRequest,
+    RedteamResult,
     VerifyRequest,
     VerifyResult,
 )
 from optimizer.kernel import Kernel
 from optimizer.optimize import Workshop, optimize
 from optimizer.propose.synthesis.make import make_proposers
+from optimizer.redteam.run import redteam
 from optimizer.runners.local import LocalRunner
 from optimizer.runners.runner import Runner
 from optimizer.search.proof import freeze_dispatch
@@ -45,7 +48,15 @@ from optimizer.store import Store
 from optimizer.targets import find_obstacle
 from optimizer.verify import verify
 
-Result = OptimizeResult | EvaluateResult | VerifyResult | BenchResult | AaResult | DoctorResult
+Result = (
+    OptimizeResult
+    | EvaluateResult
+    | VerifyResult
+    | BenchResult
+    | AaResult
+    | RedteamResult
+    | DoctorResult
+)
 Stopped = Callable[[], bool]
 CLOCK = Clock(time.monotonic, time.time)
 
@@ -121,6 +132,15 @@ def run_aa(request: AaRequest, tell: Tell, stopped: Stopped) -> AaResult:
     return bench_aa(request, tell=tell, stopped=stopped)
 
 
+def run_redteam(request: RedteamRequest, tell: Tell, stopped: Stopped) -> RedteamResult:
+    """Put every kind of cheat before the judge."""
+
+    def told(what: str) -> None:
+        tell(PhaseEvent(phase="check", detail=what))
+
+    return redteam(request, tell=told, stopped=stopped)
+
+
 def run_doctor(request: DoctorRequest, tell: Tell, stopped: Stopped) -> DoctorResult:
     """Say what this machine can do."""
     return DoctorResult(abilities=examine())
@@ -132,6 +152,7 @@ TASKS: Mapping[str, Task] = {
     "verify": Task(VerifyRequest, run_verify),
     "bench": Task(BenchRequest, run_bench),
     "aa": Task(AaRequest, run_aa),
+    "redteam": Task(RedteamRequest, run_redteam),
     "doctor": Task(DoctorRequest, run_doctor),
 }
 
