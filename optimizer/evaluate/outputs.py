@@ -10,32 +10,31 @@ from operator_registry.registry import Operator
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase, Expectation
 from optimizer.evaluate.checking import Agreement, Mismatch, check, find_form_fault
-from optimizer.evaluate.memory import members_of, read_output
-
-Forms = tuple[p.Form | tuple[p.Form, ...], ...]
-"""Shape and dtype of each output; of each member where an output is a list."""
+from optimizer.evaluate.tray import Forms, Taken
 
 
 def judge_outputs(
     operator: Operator,
     checked: CheckedCase,
-    forms: Mapping[int, Forms],
+    left: Mapping[int, Taken],
 ) -> Incorrect | Agreement:
-    """Return whether what lies in a case's output files agrees, or the worst disagreement.
+    """Return whether what a candidate left agrees, or the worst disagreement.
 
     Args:
         operator: The operator.
         checked: The case.
-        forms: Shape and dtype of each output, for each set that was run. Expectations of which a
-            set is missing are passed over.
+        left: What it left, for each set that was run. Expectations of which a set is missing are
+            passed over.
     """
+    if any(taken.stray for taken in left.values()):
+        return Incorrect(reason="memory beside the outputs is written to")
     worst = Agreement()
     for expectation in checked.expectations:
-        if not forms.keys() >= set(expectation.sets):
+        if not left.keys() >= set(expectation.sets):
             continue
         for place, name in enumerate(operator.spec.outputs):
             standard = expectation.standards[place]
-            found = _judge_output(checked, expectation, place, forms)
+            found = _judge_output(expectation, place, left)
             if isinstance(found, Incorrect):
                 return found.model_copy(update={"reason": f"{name} {found.reason}"})
             result = check(found, standard)
@@ -48,24 +47,22 @@ def judge_outputs(
 
 
 def _judge_output(
-    checked: CheckedCase,
-    expectation: Expectation,
-    place: int,
-    forms: Mapping[int, Forms],
+    expectation: Expectation, place: int, left: Mapping[int, Taken]
 ) -> Incorrect | list[Tensor]:
-    """Return an output's tensors over all sets, copied; Incorrect where a form is wrong."""
+    """Return an output's tensors over all sets; Incorrect where a form is wrong."""
     got: list[Tensor] = []
     for number in expectation.sets:
-        files = members_of(checked.outputs[number][place])
-        claimed = [_empty(form) for form in _forms_of(forms[number], place)]
-        start = len(got)
-        wanted = expectation.standards[place].members[start : start + len(files)]
+        taken = left[number]
+        claimed = [_empty(form) for form in _forms_of(taken.forms, place)]
+        members = expectation.standards[place].members
+        share = len(members) // len(expectation.sets)
+        wanted = members[len(got) : len(got) + share]
         fault = find_form_fault(claimed, wanted)
         if fault is not None:
             return Incorrect(reason=fault)
-        read = [tensor for tensor in map(read_output, files) if tensor is not None]
-        if len(read) < len(files):
-            return Incorrect(reason="lies in a file that was tampered with")
+        read = taken.tensors[place]
+        if read is None:
+            return Incorrect(reason="lies in memory that was tampered with")
         got += [mine.to(w.oracle.device) for mine, w in zip(read, wanted, strict=True)]
     return got
 

@@ -10,12 +10,13 @@ from typing import Self
 from knowledge.outcome import Failed, Incorrect, TimedOut
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
-from optimizer.evaluate.memory import scrub
-from optimizer.evaluate.outputs import Forms, judge_outputs
+from optimizer.evaluate.outputs import judge_outputs
 from optimizer.evaluate.peer_table import AbsentPeer, PeerProcess, reason_of
 from optimizer.evaluate.process import Process, Turn, attempt, take_turn
 from optimizer.evaluate.sandbox import ChildError
+from optimizer.evaluate.shelf import Shelf
 from optimizer.evaluate.summary import TWIN, Reading
+from optimizer.evaluate.tray import Taken
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import Workbench
 
@@ -128,7 +129,7 @@ class PairRun:
         for case in self.plan.cases:
             found[case.workload.name] = {}
             if case.workload.name not in self.plan.handed_back:
-                prepared = self._prepare_candidate(case.case)
+                prepared = self._prepare_candidate(case)
                 if not isinstance(prepared, p.Prepared):
                     return prepared
                 mine = (self.trial.process, p.CANDIDATE)
@@ -143,12 +144,12 @@ class PairRun:
                 found[workload][label] = (side.open(), peer)
         return found
 
-    def _prepare_candidate(self, case: p.Case) -> p.Prepared | Failed | TimedOut:
+    def _prepare_candidate(self, case: CheckedCase) -> p.Prepared | Failed | TimedOut:
         process = self.trial.process
-        message = p.Prepare(case=case.key, subject=p.CANDIDATE)
+        message = p.Prepare(case=case.case.key, subject=p.CANDIDATE)
 
         def prepare() -> p.Prepared:
-            process.take(case)
+            self.trial.shelf(case)
             return process.tell(message, p.Prepared, deadline_s=self.trial.run_s)
 
         return attempt("run", prepare)
@@ -180,7 +181,8 @@ class _Rounds:
         self._case = case
         self._subjects = subjects
         self._readings: dict[str, list[Reading]] = {label: [] for label in subjects}
-        self._forms: dict[int, Forms] = {}
+        self._left: dict[int, Taken] = {}
+        self._shelf: Shelf | None = None
         sets = len(case.case.sets)
         # The rounds whose timed outputs are checked can't be foreseen, but for the last ones.
         self._checked = {pair.rng.choice(range(s, LEAST_ROUNDS, sets)) for s in range(sets)}
@@ -201,26 +203,32 @@ class _Rounds:
 
     def _judge(self) -> Incorrect | None:
         """Return what is wrong with the timed outputs that were kept, None where nothing is."""
-        found = judge_outputs(self._pair.trial.operator, self._case, self._forms)
-        self._forms = {}
+        found = judge_outputs(self._pair.trial.operator, self._case, self._left)
+        self._left = {}
         return found if isinstance(found, Incorrect) else None
 
     def _take(self, *, checked: bool) -> Failed | TimedOut | None:
         number = self.taken % len(self._case.case.sets)
-        outputs = self._case.outputs[number] if checked else None
-        if outputs is not None:
-            scrub(outputs, self._pair.rng.randrange(256))
         for label in self._pair.rng.sample(list(self._subjects), len(self._subjects)):
             if label == p.CANDIDATE:
-                turn = attempt("run", lambda: self._turn(p.CANDIDATE, number, outputs))
+                turn = attempt("run", lambda: self._take_mine(number, checked=checked))
                 if not isinstance(turn, Turn):
                     return turn
-                if checked:
-                    self._forms[number] = turn.outputs
             else:
                 self._take_peer(label, number)
         self.taken += 1
         return None
+
+    def _take_mine(self, number: int, *, checked: bool) -> Turn:
+        """Take a sample of the candidate; its outputs lie at another place each time."""
+        shelf = self._shelf = self._shelf or self._pair.trial.shelf(self._case)
+        shelf.move(self._pair.rng)
+        if not checked:
+            return self._turn(p.CANDIDATE, number, None, shift=shelf.shift)
+        shelf.clear(number, self._pair.rng.randrange(256))
+        turn = self._turn(p.CANDIDATE, number, shelf.files(number), shift=shelf.shift)
+        self._left[number] = shelf.take(number, turn.outputs)
+        return turn
 
     def _take_peer(self, label: str, number: int) -> None:
         try:
@@ -230,11 +238,13 @@ class _Rounds:
             self._readings.pop(label)
             self._pair.miss(self._case, peer, reason_of(error))
 
-    def _turn(self, label: str, number: int, outputs: tuple[p.Stored, ...] | None) -> Turn:
+    def _turn(
+        self, label: str, number: int, outputs: tuple[p.Stored, ...] | None, *, shift: int = 0
+    ) -> Turn:
         process, subject = self._subjects[label]
         deadline_s = self._pair.trial.run_s if label == p.CANDIDATE else _TURN_S
         process.take(self._case.case)
         bound = (self._case.case, number, subject)
-        turn = take_turn(process, bound, outputs=outputs, deadline_s=deadline_s)
+        turn = take_turn(process, bound, outputs=outputs, deadline_s=deadline_s, shift=shift)
         self._readings[label].append(turn.reading)
         return turn

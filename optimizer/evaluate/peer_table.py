@@ -13,10 +13,12 @@ from operator_registry.registry import Operator
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.memory import scrub
-from optimizer.evaluate.outputs import Forms, judge_outputs
+from optimizer.evaluate.outputs import judge_outputs
 from optimizer.evaluate.process import PEERS, Place, Process
 from optimizer.evaluate.sandbox import ChildError, ChildRaisedError
+from optimizer.evaluate.shelf import take_files
 from optimizer.evaluate.statistics import is_calm, quick, undisturbed
+from optimizer.evaluate.tray import Taken
 
 COMPILE_S = 180.0
 """Seconds that compiling a peer may take on one workload."""
@@ -170,7 +172,7 @@ def _find_disagreement(
     process: Process, operator: Operator, case: CheckedCase, peer: str
 ) -> str | None:
     """Return in what a peer is no equivalent of the reference, None where it is one."""
-    forms: dict[int, Forms] = {}
+    left: dict[int, Taken] = {}
     for number in range(len(case.case.sets)):
         message = p.Run(
             case=case.case.key, set=number, subject=peer, outputs=case.outputs[number], poison=0
@@ -179,8 +181,8 @@ def _find_disagreement(
         ran = process.tell(message, p.Ran, deadline_s=COMPILE_S)
         if ran.changed:
             return "writes into its inputs"
-        forms[number] = ran.outputs
-    found = judge_outputs(operator, case, forms)
+        left[number] = take_files(case.outputs[number], ran.outputs)
+    found = judge_outputs(operator, case, left)
     return f"disagrees with the reference: {found.reason}" if isinstance(found, Incorrect) else None
 
 

@@ -1,7 +1,7 @@
 """The judge's end of a worker process, and how such processes are started."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, TypeVar
@@ -22,6 +22,7 @@ from optimizer.evaluate.sandbox import (
     start,
 )
 from optimizer.evaluate.summary import Reading
+from optimizer.evaluate.tray import Lender, Memory
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 Result = TypeVar("Result")
@@ -50,6 +51,10 @@ class Place:
     """Caches of PyTorch's compiler."""
     memory_gib: int = 8
     guards: Guards = ALL_UP
+    shared: Path | None = None
+    """The judge's folder of shared memory, which its processes see."""
+    lender: Lender | None = None
+    """Makes the memory that candidates write outputs into; None where each has its own."""
     flush_file: Path | None = None
     """A file of shared memory by which many workers flush a processor's cache; else each has own
     memory for it."""
@@ -60,7 +65,18 @@ class Place:
     def limits(self) -> Limits:
         """Return the limits of a worker."""
         environment = {**_KEEP_MEMORY, "OMP_NUM_THREADS": str(self.threads)}
-        return Limits(memory_bytes=self.memory_gib * _GIB, environment=environment)
+        shared = (self.shared, self.flush_file)
+        artefacts = self.folder / "artefacts"
+        artefacts.mkdir(parents=True, exist_ok=True)  # what is not there yet can't be shown
+        return Limits(
+            memory_bytes=self.memory_gib * _GIB,
+            read=(artefacts,),
+            disk_bytes=2 * self.memory_gib * _GIB,
+            write=tuple(path for path in shared if path is not None),
+            device=self.device,
+            environment=environment,
+            guards=self.guards,
+        )
 
     @property
     def compiling_limits(self) -> Limits:
@@ -69,18 +85,24 @@ class Place:
         Its temporary files are kept as well: PyTorch's compiler has its precompiled headers there,
         which take longer to make than all the rest.
         """
-        temporary = self.folder / "tmp"
-        temporary.mkdir(parents=True, exist_ok=True)
-        limits = self.limits
-        caches = {
-            "TMPDIR": str(temporary),
-            "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"),
-            "TRITON_CACHE_DIR": str(self.folder / "triton"),
-            "TORCHINDUCTOR_COMPILE_THREADS": str(
-                min(8, self.threads) if self.device == "cuda" else 1
-            ),
+        folders = {
+            "TMPDIR": self.folder / "tmp",
+            "TORCHINDUCTOR_CACHE_DIR": self.folder / "inductor",
+            "TRITON_CACHE_DIR": self.folder / "triton",
         }
-        return replace(limits, environment={**limits.environment, **caches})
+        for folder in folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        limits = self.limits
+        threads = min(8, self.threads) if self.device == "cuda" else 1
+        return replace(
+            limits,
+            write=(*limits.write, *folders.values()),
+            environment={
+                **limits.environment,
+                **{name: str(folder) for name, folder in folders.items()},
+                "TORCHINDUCTOR_COMPILE_THREADS": str(threads),
+            },
+        )
 
 
 @dataclass
@@ -91,6 +113,10 @@ class Process:
     function: str = WORKER
     taken: set[str] = field(default_factory=set)
     """Keys of the cases whose inputs it holds."""
+    memory: Memory | None = None
+    """Memory of the judge that was lent to it for outputs."""
+    lent: set[str] = field(default_factory=set)
+    """Keys of the cases whose outputs it makes there."""
     busy_s: float = 0.0
     """Seconds that it has spent on answers."""
     was_killed: bool = False
@@ -117,6 +143,8 @@ class Process:
     def kill(self) -> None:
         """End it and all that it started."""
         self._child.kill()
+        if self.memory is not None:
+            self.memory.close()
 
     def greet(self, *, timed: bool = True) -> None:
         """Wait until it is ready.
@@ -148,12 +176,34 @@ class Process:
             self.tell(p.Take(case=case), p.Done, deadline_s=deadline_s)
             self.taken.add(case.key)
 
+    def lend(self, case: p.Case, slots: Sequence[int], *, nbytes: int) -> Memory | None:
+        """Let it make a case's outputs in memory of the judge; None where there is none to lend.
+
+        Raises:
+            ChildError: It did not answer.
+            RunnerError: There is no room for so much.
+        """
+        if self.memory is None or self.memory.lent.nbytes < nbytes:
+            memory = self.place.lender.lend(nbytes) if self.place.lender is not None else None
+            if memory is None:
+                return None
+            if self.memory is not None:
+                self.memory.close()
+            self.memory = memory
+            self.lent.clear()
+        if case.key not in self.lent:
+            lend = p.Lend(case=case.key, memory=self.memory.lent, slots=tuple(slots))
+            self.tell(lend, p.Done, deadline_s=30.0)
+            self.lent.add(case.key)
+        return self.memory
+
     def drop(self, case: p.Case) -> None:
         """Let it forget a case.
 
         Raises:
             ChildError: It did not answer.
         """
+        self.lent.discard(case.key)
         if case.key in self.taken:
             self.tell(p.Drop(case=case.key), p.Done, deadline_s=30.0)
             self.taken.discard(case.key)
@@ -193,6 +243,7 @@ def take_turn(
     *,
     outputs: tuple[p.Stored, ...] | None,
     deadline_s: float,
+    shift: int = 0,
 ) -> Turn:
     """Let a process take one sample of a subject on a set of a case.
 
@@ -200,7 +251,7 @@ def take_turn(
         ChildError: It did not answer.
     """
     case, number, subject = bound
-    arm = p.Arm(case=case.key, set=number, subject=subject)
+    arm = p.Arm(case=case.key, set=number, subject=subject, shift=shift)
     process.tell(arm, p.Done, deadline_s=deadline_s)
     if process.place.device == "cpu":
         process.tell(p.WarmUp(), p.Done, deadline_s=deadline_s)

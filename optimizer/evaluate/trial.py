@@ -1,7 +1,7 @@
 """A candidate in a worker process: loaded, checked case by case, and measured."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, TimedOut
@@ -14,16 +14,19 @@ from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.chain import find_fraud
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.guards import Guard
-from optimizer.evaluate.memory import scrub
-from optimizer.evaluate.outputs import Forms, judge_outputs
+from optimizer.evaluate.outputs import judge_outputs
 from optimizer.evaluate.process import Process, attempt
+from optimizer.evaluate.repeat import find_difference
+from optimizer.evaluate.shelf import Shelf
+from optimizer.evaluate.tray import Taken
+from optimizer.evaluate.visits import Visit, Visits, plan_visits
 from optimizer.profilers.trace import Trace, find_undeclared
 
-POISONS = (0xFF, 0x5A, 0x00, 0x7F)
-"""What memory holds before a checked run: NaN and -1, large numbers, zeros, great numbers."""
-
+QUICK_ELEMENTS = 1 << 18
+"""Elements of a case's outputs up to which its runs take no time to speak of."""
 _OBSERVE_S = 60.0
 """For the profiler to be loaded and set up."""
+_ASIDE = "at inputs that begin at an odd address"
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Trial:
     process: Process
     run_s: float
     """Seconds that one run may take."""
+    thorough: bool = False
+    """Whether large cases are run again too, as in a confirming run."""
 
     def load(
         self, built: Built, *, interpreted: bool = False
@@ -87,7 +92,7 @@ class Trial:
         if not isinstance(ready, p.Prepared):
             return ready
         found = attempt("run", lambda: self.process.tell(measure, p.Samples, deadline_s=deadline_s))
-        return self._find_change(found.changed) or found if isinstance(found, p.Samples) else found
+        return self._find_change(found) or found if isinstance(found, p.Samples) else found
 
     def observe(self, case: CheckedCase) -> Trace | Failed | TimedOut | Cheated:
         """Return what one call on a case runs; a candidate that runs the undeclared is a cheat."""
@@ -106,35 +111,102 @@ class Trial:
         return seen.trace
 
     def _check(self, case: CheckedCase, rng: random.Random) -> Outcome | Agreement:
-        forms: dict[int, Forms] = {}
-        for number in range(len(case.case.sets)):
-            ran = self._run(case, number, poison=rng.choice(POISONS))
-            if not isinstance(ran, p.Ran):
-                return ran
-            changed = self._find_change(ran.changed)
-            if changed is not None:
-                return changed
-            forms[number] = ran.outputs
-        return judge_outputs(self.operator, case, forms)
+        shelf = attempt("load", lambda: self.shelf(case))
+        if not isinstance(shelf, Shelf):
+            return shelf
+        spec, guards = self.operator.spec, self.process.place.guards
+        visits = plan_visits(spec, len(case.case.sets), guards, rng)
+        left: dict[int, Taken] = {}
+        for visit in visits.first:
+            taken = self._visit(case, visit, shelf, rng)
+            if not isinstance(taken, Taken):
+                return taken
+            left[visit.number] = taken
+        found = judge_outputs(self.operator, case, left)
+        if not isinstance(found, Agreement) or not self._looks_closer(case):
+            return found
+        return self._check_again(case, visits, left, shelf, rng) or found
 
-    def _run(self, case: CheckedCase, number: int, *, poison: int) -> p.Ran | Failed | TimedOut:
+    def _looks_closer(self, case: CheckedCase) -> bool:
+        """Return whether a case's sets are run again: in a search not where that takes long."""
+        elements = sum(
+            member.oracle.numel()
+            for expectation in case.expectations
+            for standard in expectation.standards
+            for member in standard.members
+        )
+        return self.thorough or elements <= QUICK_ELEMENTS
+
+    def _check_again(
+        self,
+        case: CheckedCase,
+        visits: Visits,
+        left: Mapping[int, Taken],
+        shelf: Shelf,
+        rng: random.Random,
+    ) -> Outcome | None:
+        """Return how a run elsewhere fails, or differs; None where all is well."""
+        if visits.again is not None:
+            taken = self._visit(case, visits.again, shelf, rng)
+            if not isinstance(taken, Taken):
+                return taken
+            number = visits.again.number
+            differs = find_difference(self.operator, case, number, left[number], taken)
+            if differs is not None:
+                return differs
+        if visits.aside is not None:
+            number = visits.aside.number
+            taken = self._visit(case, visits.aside, shelf, rng)
+            if not isinstance(taken, Taken):
+                return taken
+            found = judge_outputs(self.operator, case, {**left, number: taken})
+            if isinstance(found, Incorrect):
+                return found.model_copy(update={"reason": f"{found.reason}; {_ASIDE}"})
+        return None
+
+    def _visit(
+        self, case: CheckedCase, visit: Visit, shelf: Shelf, rng: random.Random
+    ) -> Taken | Outcome:
+        shelf.move(rng)
+        ran = self._run(case, visit, shelf, rng)
+        if not isinstance(ran, p.Ran):
+            return ran
+        return self._find_change(ran) or shelf.take(visit.number, ran.outputs)
+
+    def shelf(self, case: CheckedCase) -> Shelf:
+        """Return where calls on a case leave their outputs, with its inputs taken.
+
+        Raises:
+            ChildError: The process did not answer.
+            RunnerError: There is no room for the outputs.
+        """
+        self.process.take(case.case)
+        sized = self.candidate.host == "python"
+        return Shelf(self.process, self.operator.spec, case, sized=sized)
+
+    def _run(
+        self, case: CheckedCase, visit: Visit, shelf: Shelf, rng: random.Random
+    ) -> p.Ran | Failed | TimedOut:
+        shelf.clear(visit.number, rng.randrange(256))
         message = p.Run(
             case=case.case.key,
-            set=number,
+            set=visit.number,
             subject=p.CANDIDATE,
-            outputs=case.outputs[number],
-            poison=poison,
+            outputs=shelf.files(visit.number),
+            shift=shelf.shift,
+            poison=rng.getrandbits(48),
+            seat=visit.seat,
         )
+        return attempt("run", lambda: self.process.tell(message, p.Ran, deadline_s=self.run_s))
 
-        def run() -> p.Ran:
-            scrub(case.outputs[number], poison)
-            self.process.take(case.case)
-            return self.process.tell(message, p.Ran, deadline_s=self.run_s)
-
-        return attempt("run", run)
-
-    def _find_change(self, changed: Sequence[int]) -> Incorrect | None:
+    def _find_change(self, ran: p.Ran | p.Samples) -> Incorrect | None:
+        """Return what was written that nobody may write."""
         names = list(self.operator.spec.inputs)
-        if not changed:
-            return None
-        return Incorrect(reason=f"the input {names[changed[0]]} is written to")
+        if ran.changed:
+            return Incorrect(reason=f"the input {names[ran.changed[0]]} is written to")
+        if ran.trampled:
+            reason = f"memory beside the input {names[ran.trampled[0]]} is written to"
+            return Incorrect(reason=reason)
+        if isinstance(ran, p.Ran) and ran.overrun:
+            return Incorrect(reason="memory beside an output or scratch buffer is written to")
+        return None

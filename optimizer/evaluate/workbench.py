@@ -24,6 +24,7 @@ from optimizer.evaluate.draws import (
 )
 from optimizer.evaluate.guards import ALL_UP, Guard, Guards
 from optimizer.evaluate.host_build import place_source
+from optimizer.evaluate.lending import FileLender
 from optimizer.evaluate.memory import SharedFolder
 from optimizer.evaluate.peer_table import (
     PeerProcess,
@@ -36,6 +37,7 @@ from optimizer.evaluate.peers import peer_names
 from optimizer.evaluate.process import Place
 from optimizer.evaluate.sandbox import Limits
 from optimizer.evaluate.screen import find_fault
+from optimizer.evaluate.tray import Lender
 from optimizer.targets import find_obstacle
 from optimizer.targets.target import Build, Instance
 
@@ -64,7 +66,7 @@ class Effort:
     measure_s: float = 0.2
     """Seconds of samples on each workload in a search."""
     pairs: int | None = None
-    """Process pairs of a confirming run; 6 on a processor and 5 on a CUDA device if None."""
+    """The most process pairs of a confirming run; 24 if None."""
     pair_s: float = 1.5
     """Seconds of samples in each pair."""
     narrow_enough: float = 0.02
@@ -93,9 +95,11 @@ class Workbench:
         self.timed = obstacle is None
         if obstacle is not None and hardware.target != "cuda":
             raise RunnerError(obstacle)
-        folder.mkdir(parents=True, exist_ok=True)
+        # Workers see it from their start, whatever is built into it later.
+        (folder / "artefacts").mkdir(parents=True, exist_ok=True)
         self.environment = detect_environment(hardware)
         device = hardware.target if self.timed else "cpu"
+        self.shared = SharedFolder()
         self.place = Place(
             device=device,
             threads=self.environment.threads,
@@ -103,10 +107,11 @@ class Workbench:
             folder=folder,
             memory_gib=64 if device == "cuda" else 8,
             guards=effort.guards,
+            shared=self.shared.path,
+            lender=_make_lender(device, self.shared, effort.guards),
         )
-        self.shared = SharedFolder()
         self.maker = CaseMaker(operator, self.place, self.shared)
-        limits = Limits(wall_s=effort.build_s, memory_bytes=16 << 30)
+        limits = Limits(wall_s=effort.build_s, memory_bytes=16 << 30, guards=effort.guards)
         self.builder = Builder(hardware, folder / "artefacts", limits=limits)
 
     def close(self) -> None:
@@ -235,6 +240,13 @@ class Workbench:
         except PlanError as error:
             return Failed(stage="screen", log=str(error))
         return Build(code=candidate.code, instances=tuple(found.values()))
+
+
+def _make_lender(device: str, shared: SharedFolder, guards: Guards) -> Lender | None:
+    """Return what makes the memory that candidates write outputs into; None: their own."""
+    if not guards.up(Guard.OUTPUTS) or device == "cuda":
+        return None
+    return FileLender(shared.folder("trays"))
 
 
 def fresh_seed() -> int:

@@ -5,10 +5,10 @@ neither the reference nor the seeds nor what is expected; it stores outputs in t
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -18,9 +18,9 @@ from optimizer.evaluate import protocol as p
 from optimizer.evaluate.guards import ALL_UP, Guards, without
 from optimizer.evaluate.held import HeldInputs
 from optimizer.evaluate.host_build import SOURCE
+from optimizer.evaluate.lent import Lent
 from optimizer.evaluate.memory import (
     Value,
-    bytes_of,
     form_of,
     map_file,
     members_of,
@@ -28,6 +28,7 @@ from optimizer.evaluate.memory import (
 )
 from optimizer.evaluate.peers import PeerAbsentError, Peers
 from optimizer.evaluate.timing import Call, Clock, make_clock
+from optimizer.evaluate.ward import Ward
 from optimizer.executor import Executor
 from optimizer.host_python import HostPython, Run, load_run
 from optimizer.targets import make_target
@@ -56,14 +57,15 @@ class Worker:
     _priming: dict[Bound, int] = field(default_factory=dict)
     _executor: Callable[..., tuple[Value, ...]] | None = None
     _peers: Peers | None = None
-    _poison: int | None = None
+    _lent: Lent = field(default_factory=lambda: Lent("cpu", torch.empty))
+    _ward: Ward = field(default_factory=Ward)
     _armed: Bound | None = None
 
     def __call__(self, text: str) -> str:
         """Return the answer to a message."""
         return self._answer(p.MESSAGES.validate_json(text)).to_json()
 
-    def _answer(self, message: p.Message) -> Record:  # noqa: C901, PLR0911 - one case a message
+    def _answer(self, message: p.Message) -> Record:  # noqa: C901, PLR0911, PLR0912 - one case a message
         match message:
             case p.Hello():
                 return self._greet(message)
@@ -75,8 +77,12 @@ class Worker:
             case p.Take(case=case):
                 self._held.take(case)
                 return p.Done()
+            case p.Lend():
+                self._lent.take(message)
+                return p.Done()
             case p.Drop(case=key):
                 self._held.drop(key)
+                self._lent.drop(key)
                 self._calls = {k: v for k, v in self._calls.items() if k[0] != key}
                 return p.Done()
             case p.Prepare():
@@ -85,8 +91,9 @@ class Worker:
                 return self._run(message)
             case p.Measure():
                 return self._measure(message)
-            case p.Arm():
-                return self._arm((message.case, message.set, message.subject))
+            case p.Arm(case=key):
+                self._lent.arm(key, shift=message.shift)
+                return self._arm((key, message.set, message.subject))
             case p.WarmUp():
                 return self._warm_up()
             case p.Fire():
@@ -97,10 +104,15 @@ class Worker:
     def _greet(self, hello: p.Hello) -> Record:
         self._device = hello.device
         self._guards = without(hello.guards_down)
-        self._held = HeldInputs(hello.device)
+        self._held = HeldInputs(hello.device, self._guards)
+        self._ward = Ward(self._guards)
+        self._lent.serve(hello.device, self._ward)
         if hello.cache_bytes:
             self._clock = make_clock(
-                hello.device, hello.cache_bytes, flush_file=hello.flush_file
+                hello.device,
+                hello.cache_bytes,
+                flush_file=hello.flush_file,
+                guards=self._guards,
             )
         torch.zeros(1, device=hello.device).add_(1).item()
         torch.set_grad_enabled(mode=False)
@@ -118,7 +130,8 @@ class Worker:
                 load.chosen,
                 kernels=_load_kernels(load),
                 device=self._device,
-                allocate=self._allocate,
+                allocate=self._ward,
+                allocate_output=self._lent.allocate,
             )
         )
         return p.Done()
@@ -130,14 +143,8 @@ class Worker:
             load.chosen,
             _load_run(load, code),
             device=self._device,
-            allocate=self._allocate,
+            allocate=self._lent.allocate,
         )
-
-    def _allocate(self, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401 - as `torch.empty`
-        memory: Tensor = torch.empty(*args, **kwargs)
-        if self._poison is not None:
-            bytes_of(memory).fill_(self._poison)
-        return memory
 
     def _prepare(self, message: p.Prepare) -> Record:
         try:
@@ -150,30 +157,47 @@ class Worker:
             self._synchronize()
         except PeerAbsentError as error:
             return p.Prepared(absent=str(error))
+        self._ward.release()
         return p.Prepared()
 
     def _bind(self, bound: Bound) -> Call:
+        key, number, subject = bound
+        if subject == p.CANDIDATE:
+            return self._call_on(key, self._held.values(key, number))
         if bound not in self._calls:
-            key, number, subject = bound
-            inputs = self._held.values(key, number)
-            attributes = self._held.cases[key].attributes
-            if subject == p.CANDIDATE:
-                executor = _given(self._executor, "a candidate")
-                self._calls[bound] = lambda: executor(*inputs, **attributes)
-            else:
-                peers = _given(self._peers, "peers")
-                self._calls[bound] = peers.bind(subject, inputs, attributes)
+            peers = _given(self._peers, "peers")
+            inputs, attributes = self._held.values(key, number), self._held.cases[key].attributes
+            self._calls[bound] = peers.bind(subject, inputs, attributes)
         return self._calls[bound]
 
+    def _call_on(self, case: str, inputs: Sequence[Value]) -> Call:
+        """Return a call of the candidate on inputs that lie where they lie now."""
+        executor, begin = _given(self._executor, "a candidate"), self._lent.begin
+        attributes = self._held.cases[case].attributes
+
+        def call() -> tuple[Value, ...]:
+            begin(case)
+            return executor(*inputs, **attributes)
+
+        return call
+
     def _run(self, message: p.Run) -> Record:
-        self._poison = message.poison
+        key, number = message.case, message.set
+        call = (
+            self._bind((key, number, message.subject))
+            if message.seat is None
+            else self._call_on(key, self._held.seat(key, number, message.seat))
+        )
+        self._lent.arm(key, shift=message.shift)
+        self._ward.watch(message.poison)
         try:
-            outputs = self._bind((message.case, message.set, message.subject))()
+            outputs = call()
             self._synchronize()
         finally:
-            self._poison = None
+            intact = self._ward.unwatch()
         forms = _store(outputs, message.outputs)
-        return p.Ran(outputs=forms, changed=self._held.mend(message.case))
+        changed, trampled = self._held.mend(key)
+        return p.Ran(outputs=forms, changed=changed, trampled=trampled, overrun=not intact)
 
     def _measure(self, message: p.Measure) -> Record:
         samples: list[p.Sample] = []
@@ -189,9 +213,13 @@ class Worker:
             self._warm_up()
             sample, _ = self._sample()
             samples.append(sample)
-        return p.Samples(samples=tuple(samples), changed=self._held.mend(message.case))
+        changed, trampled = self._held.mend(message.case)
+        return p.Samples(samples=tuple(samples), changed=changed, trampled=trampled)
 
     def _arm(self, bound: Bound) -> Record:
+        self._ward.release()
+        if bound[2] == p.CANDIDATE:
+            self._held.turn(bound[0])
         self._bind(bound)
         self._armed = bound
         _given(self._clock, "a clock").arm()
@@ -207,6 +235,7 @@ class Worker:
         case, number, subject = _given(self._armed, "a sample to take")
         other = self._bind((case, (number + 1) % self._sets(case), subject))
         _given(self._clock, "a clock").warm_up(other)
+        self._ward.release()
         return p.Done()
 
     def _observe(self, message: p.Observe) -> Record:
