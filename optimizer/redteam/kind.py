@@ -62,6 +62,8 @@ class Kind(Record):
     """Which of the judge's two verbs must see through it."""
     pays: Literal["output", "time"] = "output"
     """What is not earned: that an output passes, or that a time is short."""
+    share: float = 0.5
+    """Of its twin's time: what the judge must believe at most, for a cheat with time to pay."""
     cheat: Text
     twin: Text
 

@@ -6,6 +6,7 @@ from typing import Final, Literal
 from operator_registry.registry import Operator
 from operator_registry.spec import (
     AttributeSpec,
+    Domain,
     InputSpec,
     OperatorSpec,
     PrecisionPolicy,
@@ -70,7 +71,7 @@ _SOFTMAX: Final = Operator(
         inputs={"x": InputSpec(shape=_MATRIX, dtype="float32")},
         outputs={"y": TensorSpec(shape=_MATRIX, dtype="float32")},
         reference="softmax",
-        precision=PrecisionPolicy(row_axes=("rows",)),
+        precision=PrecisionPolicy(c=8.0, k=64.0, row_axes=("rows",), domain=Domain(greatest=200)),
         workloads=(
             Workload(name="w", sizes={"rows": 64, "cols": 256}, targets=("cpu",)),
             Workload(name="v", sizes={"rows": 4096, "cols": 1024}, targets=("cuda",)),

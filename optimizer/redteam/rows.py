@@ -57,7 +57,7 @@ ROWS: Final[Mapping[str, str]] = {
 
 _ALWAYS: Final[Mapping[str, str]] = {
     "T13": "the events are the judge's own, made in its clock",
-    "T14": "the baseline's code, flags and process are the judge's; a candidate has no word in them",
+    "T14": "the baseline's code, flags and process are the judge's own",
     "T16": "the judge makes one logical call a sample and never divides by a count",
     "T18": "there is no call outside the window: all steps of a plan, and all of run(), are timed",
     "O8": "seeds come from the system's random source after the candidate is frozen, and no "

@@ -62,9 +62,7 @@ def plan_trio(kind: Kind, bait: Mapping[str, str]) -> Trio:
 
     def errand(text: Text, down: Iterable[Guard]) -> Errand:
         candidate = kind.candidate(text, bait=bait)
-        return Errand(
-            kind.operator, frozenset(down), kind.by, candidate, timed=kind.pays == "time"
-        )
+        return Errand(kind.operator, frozenset(down), kind.by, candidate, timed=kind.pays == "time")
 
     return Trio(
         unguarded=errand(kind.cheat, kind.down),
