@@ -1,11 +1,12 @@
 """Builds candidates' kernels ahead of the device, in child processes, each kernel at most once."""
 
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from knowledge.outcome import Failed, TimedOut
@@ -174,32 +175,42 @@ class Builder:
 
     def _build_together(self, builds: Sequence[Build]) -> list[Outcome]:
         folders = [self._folder_of(build) for build in builds]
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
         request = p.BuildRequest(
             hardware=self._hardware, builds=tuple(builds), folders=tuple(map(str, folders))
         )
-        answer = p.BuildAnswer.from_json(self._ask(request.to_json()))
+        try:
+            answer = p.BuildAnswer.from_json(self._ask(request.to_json(), folders))
+        except ChildError:
+            _remove(folders)
+            raise
+        done = list(zip(folders, answer.results, strict=True))
+        _remove([folder for folder, result in done if isinstance(result, str)])
         return [
             Failed(stage="build", log=result) if isinstance(result, str) else Built(folder, result)
-            for folder, result in zip(folders, answer.results, strict=True)
+            for folder, result in done
         ]
 
-    def _ask(self, request: str) -> str:
+    def _ask(self, request: str, folders: Sequence[Path]) -> str:
         """Return a child's answer; of another one where somebody kills the first from outside."""
+        # It sees the folders that it builds into, and no other candidate's.
+        limits = replace(self._limits, write=tuple(folders))
         try:
-            return self._ask_one(request)
+            return self._ask_one(request, limits)
         except ChildDiedError as error:
             if self._abandoning or not error.was_killed:
                 raise
-        return self._ask_one(request)
+        return self._ask_one(request, limits)
 
-    def _ask_one(self, request: str) -> str:
+    def _ask_one(self, request: str, limits: Limits) -> str:
         with self._lock:
             if self._abandoning:
                 raise ChildDiedError(-signal.SIGKILL, "abandoned")
-            child = start(CHILD, limits=self._limits)
+            child = start(CHILD, limits=limits)
             self._children.add(child)
         try:
-            return child.ask(request, deadline_s=self._limits.wall_s)
+            return child.ask(request, deadline_s=limits.wall_s)
         finally:
             with self._lock:
                 self._children.discard(child)
@@ -213,6 +224,11 @@ class Builder:
             return Built(folder, read_artefact(folder, target=self._hardware.target))
         except OSError:
             return None
+
+
+def _remove(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _spare_cores() -> int:

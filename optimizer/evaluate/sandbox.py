@@ -12,12 +12,10 @@ import sys
 import time
 import uuid
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
-
-import psutil
 
 from optimizer.evaluate import frames
 from optimizer.evaluate.child_errors import (
@@ -26,7 +24,11 @@ from optimizer.evaluate.child_errors import (
     ChildRaisedError,
     ChildTimedOutError,
 )
+from optimizer.evaluate.guards import ALL_UP, Guard, Guards
 from optimizer.evaluate.scratch import make_scratch
+from optimizer.evaluate.sweeping import MARK, kill_group
+from optimizer.evaluate.walls_layout import devices, outermost, readable
+from optimizer.evaluate.walls_terms import Terms
 
 __all__ = [
     "Child",
@@ -39,11 +41,10 @@ __all__ = [
     "start",
 ]
 _ROOT = Path(__file__).parents[2]
-_MARK = "KERNELEVOLVE_CHILD"
 _TAIL_BYTES = 8192
+_STATUS_BYTES = 1024
 _REAPED_S = 30.0
-_STARTED_S = 1.0
-"""How long a process may take from its file to its environment."""
+_PATIENCE_WITHOUT_DEADLINE = 20.0
 _INHERITED = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "OMP_NUM_THREADS",
@@ -61,10 +62,26 @@ class Limits:
     cpu_s: int | None = None
     file_bytes: int | None = 4 << 30
     """The size of one file."""
-    processes: int | None = None
-    """Processes and threads; the kernel holds nobody to it who is root."""
+    processes: int | None = 1024
+    """Processes and threads."""
+    scratch_bytes: int | None = 2 << 30
+    """What its scratch folder holds, which is memory."""
+    disk_bytes: int | None = 4 << 30
+    """What it writes into all of `write`."""
+    read: tuple[Path, ...] = ()
+    """What it sees beside Python, the packages, compilers and drivers."""
+    write: tuple[Path, ...] = ()
+    """Folders of the judge that it may write in; they must exist."""
+    device: str = "cpu"
+    """The kind of device whose driver it may open, as torch names it."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables beside the few that are inherited."""
+    guards: Guards = ALL_UP
+
+
+_UNBOUNDED = Limits(
+    memory_bytes=None, file_bytes=None, processes=None, scratch_bytes=None, disk_bytes=None
+)  # fmt: skip
 
 
 def call(function: str, request: str, *, limits: Limits | None = None) -> str:
@@ -99,19 +116,25 @@ class Child:
     def __init__(self, function: str, limits: Limits) -> None:
         self._mark = uuid.uuid4().hex
         self._since = time.time() - 1.0  # the kernel's clock ticks coarsely
-        self._gone = False
-        self._received, self._tail = bytearray(), bytearray()
+        self._gone, self._closed = False, False
+        self._patience = 1.0 if limits.guards.up(Guard.DEADLINE) else _PATIENCE_WITHOUT_DEADLINE
+        self._received, self._tail, self._told = bytearray(), bytearray(), bytearray()
         self._scratch = make_scratch()
         ours, theirs = socket.socketpair()
-        with theirs:
+        self._status, status = os.pipe()
+        os.set_blocking(self._status, False)
+        with theirs, open(status, "wb"):  # noqa: PTH123 - closes a descriptor
+            fds = (theirs.fileno(), status)
             self._process = subprocess.Popen(
-                _command(function, limits, theirs.fileno()),
+                _command(
+                    function, _terms(limits, self._scratch), socket_fd=fds[0], status_fd=fds[1]
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 cwd=self._scratch,
                 env=_environment(limits, self._scratch, self._mark),
-                pass_fds=(theirs.fileno(),),
+                pass_fds=fds,
                 start_new_session=True,
             )
         ours.settimeout(0.0)
@@ -148,7 +171,7 @@ class Child:
             ChildDiedError: The process ended, or what it sent is no answer; it was killed.
             ChildRaisedError: The function raised; the child lives on.
         """
-        until = time.monotonic() + deadline_s
+        until = time.monotonic() + deadline_s * self._patience
         if self._gone:
             raise ChildDiedError(self._exit_code, "killed before")
         try:
@@ -166,14 +189,40 @@ class Child:
         if self._gone:
             return
         self._gone = True
-        _kill_group(self._process.pid, self._mark, since=self._since)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            # A driver can hold a killed process for a while; a judge that waits for ever is worse.
-            self._process.wait(timeout=_REAPED_S)
+        self._end()
         self._drain()
         self._socket.close()
         self._output.close()
+        self._hear()
+        os.close(self._status)
+        self._closed = True
         self._sweep()
+
+    def _end(self) -> None:
+        watch = self._heard("watch")
+        if watch is None:
+            kill_group(self._process.pid, self._mark, since=self._since)
+        elif self._process.poll() is None:
+            # The porter waits for it, and the kernel lets it go last of all in its namespace.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(watch), signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # A driver can hold a killed process for a while; a judge that waits for ever is worse.
+            self._process.wait(timeout=_REAPED_S)
+
+    def _hear(self) -> None:
+        """Take in what was told of the child from outside its reach."""
+        with contextlib.suppress(BlockingIOError):
+            self._told += os.read(self._status, _STATUS_BYTES)
+
+    def _heard(self, word: str) -> str | None:
+        if not self._closed:
+            self._hear()
+        for line in self._told.decode().splitlines():
+            said, _, rest = line.partition(" ")
+            if said == word:
+                return rest
+        return None
 
     def _open(self, answer: str) -> str:
         try:
@@ -189,12 +238,13 @@ class Child:
             # Its last words, and its own exit code rather than that of our kill.
             self._process.wait(timeout=1.0)
         self.kill()
-        said = self._tail.decode(errors="replace").strip()
+        said = self._heard("excess") or self._tail.decode(errors="replace").strip()
         return ChildDiedError(self._exit_code, said or str(error))
 
     @property
     def _exit_code(self) -> int:
-        code: int | None = self._process.returncode
+        told = self._heard("exit")
+        code: int | None = self._process.returncode if told is None else int(told)
         return -signal.SIGKILL if code is None else code
 
     def _send(self, frame: bytes, *, until: float) -> None:
@@ -238,27 +288,47 @@ class Child:
         return bool(chunk)
 
 
-def _command(function: str, limits: Limits, descriptor: int) -> list[str]:
-    taken = {
-        "memory_bytes": limits.memory_bytes,
-        "cpu_s": limits.cpu_s,
-        "file_bytes": limits.file_bytes,
-        "processes": limits.processes,
-        "parent": os.getpid(),
-    }
+def _command(function: str, terms: Terms, *, socket_fd: int, status_fd: int) -> list[str]:
     # -P: the child's folder is foreign code's to write in, so nothing is imported from there.
     module = ["-P", "-m", "optimizer.evaluate.child"]
-    return [sys.executable, *module, str(descriptor), json.dumps(taken), function]
+    return [sys.executable, *module, str(socket_fd), str(status_fd), terms.to_json(), function]
+
+
+def _terms(limits: Limits, scratch: Path) -> Terms:
+    bounded = limits if limits.guards.up(Guard.LIMITS) else _UNBOUNDED
+    private = bounded.memory_bytes
+    return Terms(
+        scratch=str(scratch),
+        parent=os.getpid(),
+        read=outermost([*_readable(), *limits.read]),
+        write=tuple(str(path.resolve()) for path in limits.write),
+        devices=devices(limits.device),
+        scratch_bytes=bounded.scratch_bytes,
+        memory_bytes=private,
+        # Shared memory that the judge made is held as well, and copied.
+        total_bytes=None if private is None else 2 * private,
+        cpu_s=bounded.cpu_s,
+        file_bytes=bounded.file_bytes,
+        disk_bytes=bounded.disk_bytes,
+        processes=bounded.processes,
+        down=tuple(sorted(limits.guards.down)),
+    )
+
+
+def _readable() -> list[Path]:
+    return [Path(path) for path in readable(os.environ)]
 
 
 def _environment(limits: Limits, scratch: Path, mark: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    scrubbed = limits.guards.up(Guard.ENVIRONMENT)
+    names = _INHERITED if scrubbed else tuple(os.environ)
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     own = {
         "HOME": str(scratch),
         "TMPDIR": str(scratch),
         "PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)]),
         "PYTHONDONTWRITEBYTECODE": "1",
-        _MARK: mark,
+        MARK: mark,
     }
     return {**kept, **own, **limits.environment}
 
@@ -268,31 +338,3 @@ def _time_left(until: float) -> float:
     if left <= 0:
         raise TimeoutError
     return left
-
-
-def _kill_group(group: int, mark: str, *, since: float) -> None:
-    """Kill a process group, then whatever left it but still carries the mark."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-    blank = _kill_marked(psutil.process_iter(), mark, since=since)
-    # What is just being started shows no environment yet, though its parent has its id already.
-    until = time.monotonic() + _STARTED_S
-    while blank and time.monotonic() < until:
-        time.sleep(0.005)
-        blank = _kill_marked(blank, mark, since=since)
-
-
-def _kill_marked(
-    processes: Iterable[psutil.Process], mark: str, *, since: float
-) -> list[psutil.Process]:
-    """Kill those that carry the mark; return the young ones of which it can't be told yet."""
-    blank = []
-    for process in processes:
-        with contextlib.suppress(psutil.Error, OSError):
-            environment = process.environ()
-            if environment.get(_MARK) == mark:
-                process.kill()
-            # The kernel's own threads have no file, and dead processes have none left.
-            elif not environment and process.exe() and process.create_time() > since:
-                blank.append(process)
-    return blank

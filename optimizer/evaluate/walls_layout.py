@@ -1,0 +1,78 @@
+"""What a child must see of the file system so that Python, PyTorch, compilers and drivers run.
+
+All else is hidden: the user's home, other programs' data, the judge's own folders.
+"""
+
+import site
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+_ROOT: Final = Path(__file__).parents[2]
+_PACKAGES: Final = ("operator_registry", "knowledge", "optimizer")
+_SYSTEM: Final = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
+    "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+    "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/OpenCL",
+    "/etc/vulkan", "/etc/nvidia",
+    "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices", "/sys/module", "/sys/kernel/mm",
+)  # fmt: skip
+_LIBRARIES: Final = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH")
+"""Variables that name folders which a driver or a compiler is looked for in."""
+_OPTIONAL: Final = Path("/opt")
+_DEVICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "cpu": (),
+    "cuda": ("nvidia*", "dxg", "dri"),
+    "rocm": ("kfd", "dri"),
+}
+
+
+def readable(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the files and folders that a child may read.
+
+    Args:
+        environment: The judge's; it says where libraries and modules lie.
+    """
+    wanted = [*map(Path, _SYSTEM), *_python_needs(), *_told(environment)]
+    return outermost(path for path in wanted if path.exists())
+
+
+def outermost(paths: Iterable[Path]) -> tuple[str, ...]:
+    """Return the paths of which no other one is a parent; links and what they lead to, both."""
+    both = {Path(form) for path in paths for form in (path.absolute(), path.resolve())}
+    return tuple(sorted(str(path) for path in both if both.isdisjoint(path.parents)))
+
+
+def devices(kind: str) -> tuple[str, ...]:
+    """Return the device files of a kind of device, as PyTorch names it."""
+    found = [path for pattern in _DEVICES[kind] for path in Path("/dev").glob(pattern)]
+    return tuple(sorted(map(str, found)))
+
+
+@cache
+def _python_needs() -> tuple[Path, ...]:
+    """Return the interpreter, its library, and where packages are installed."""
+    prefixes = {Path(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix) if p != "/"}
+    installed = {Path(path) for path in sysconfig.get_paths().values() if path}
+    own = {Path(sys.executable).parent, Path(sys.executable).resolve().parent}
+    sites = {Path(path) for path in (*site.getsitepackages(), site.getusersitepackages())}
+    packages = {_ROOT / name for name in _PACKAGES}
+    return tuple(prefixes | installed | own | sites | packages)
+
+
+def _told(environment: Mapping[str, str]) -> list[Path]:
+    """Return folders that the environment names, as far as they are nobody's home."""
+    libraries = [p for name in _LIBRARIES for p in environment.get(name, "").split(":") if p]
+    modules = [path for path in environment.get("PYTHONPATH", "").split(":") if path]
+    programs = [path for path in environment.get("PATH", "").split(":") if path]
+    optional = [
+        _OPTIONAL / Path(path).relative_to(_OPTIONAL).parts[0]
+        for path in (*programs, *libraries)
+        if _OPTIONAL in Path(path).parents
+    ]
+    named = [Path(path) for path in (*libraries, *modules)]
+    homes = {Path.home(), Path("/"), _ROOT}
+    return [*optional, *(path for path in named if path.is_absolute() and path not in homes)]
