@@ -203,7 +203,8 @@ def _head(report: Report) -> Iterator[str]:
     yield ""
     yield (
         f"{s.cheats} kinds of cheats: {s.succeed_unguarded} succeed without their guard, "
-        f"{s.caught} are caught with all guards up; {s.accepted} of {s.honest} honest twins are accepted."
+        f"{s.caught} are caught with all guards up; {s.accepted} of {s.honest} honest twins are "
+        "accepted."
     )
 
 
