@@ -114,6 +114,22 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     _add_json(catalog)
 
     _add_aa(kinds)
+    _add_throughput(kinds)
+
+
+def _add_throughput(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    about = "count the trials that the judge makes in a minute, and where the time goes"
+    throughput = _add(kinds, "throughput", "cli_throughput", "bench_throughput", about)
+    throughput.add_argument("--hardware", default="cpu", metavar="H", help=_HARDWARE_HELP)
+    what = "how long to go on: 60s, 2m (60s)"
+    throughput.add_argument("--seconds", type=_budget_s, default=60.0, metavar="TIME", help=what)
+    what = "candidates in a batch (ten to a translation unit)"
+    throughput.add_argument("--batch", type=int, metavar="N", help=what)
+    what = "for throughput.json (benchmarks/cpu, benchmarks/H)"
+    throughput.add_argument("--out", type=Path, metavar="DIR", help=what)
+    throughput.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
+    _add_registry_folder(throughput)
+    _add_json(throughput)
 
 
 def _add_aa(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it

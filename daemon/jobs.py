@@ -34,18 +34,20 @@ from optimizer.job import (
     PhaseEvent,
     RedteamResult,
     ResultEvent,
+    ThroughputResult,
     TrialEvent,
     VerifyResult,
     load_event,
 )
 
-Task = Literal["optimize", "evaluate", "verify", "doctor", "bench", "aa", "redteam"]
+Task = Literal["optimize", "evaluate", "verify", "doctor", "bench", "aa", "throughput", "redteam"]
 Result = (
     OptimizeResult
     | EvaluateResult
     | VerifyResult
     | BenchResult
     | AaResult
+    | ThroughputResult
     | RedteamResult
     | DoctorResult
 )

@@ -15,6 +15,7 @@ from operator_registry.record import Record
 from operator_registry.registry import Operator
 from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
+from optimizer.throughput_table import ThroughputSummary
 
 FIRST_ALPHA = 0.00025
 """One-sided level of a goal's first confirming run; halved for each further one."""
@@ -223,6 +224,29 @@ class AaResult(Record):
     """Comparisons that are left, after a stop."""
 
 
+class ThroughputRequest(Record):
+    """Sweep one source's tunables through the judge, and count."""
+
+    hardware: HardwareSpec
+    folder: Path
+    """Where ``throughput.json`` and ``throughput.md`` go."""
+    state_folder: Path
+    seconds: float = Field(default=60.0, gt=0)
+    batch: int | None = Field(default=None, ge=1)
+    """Candidates that are asked for together; if None, ten to a translation unit in C++."""
+    commit: str
+    command: str
+
+
+class ThroughputResult(Record):
+    """Where the table is and what it says in sum."""
+
+    file: Path
+    summary: ThroughputSummary
+    failures: tuple[str, ...] = ()
+    """What the judge promises and did not keep."""
+
+
 class RedteamRequest(Record):
     """Put every kind of cheat before the judge, and its honest twin."""
 
@@ -302,6 +326,7 @@ class ResultEvent(Record):
         | VerifyResult
         | BenchResult
         | AaResult
+        | ThroughputResult
         | RedteamResult
         | DoctorResult
     )

@@ -14,6 +14,7 @@ from knowledge.verdict import judge
 from operator_registry.record import Record
 from optimizer.bench import bench
 from optimizer.bench_aa import bench_aa
+from optimizer.bench_throughput import bench_throughput
 from optimizer.doctor import examine
 from optimizer.evaluate.evaluator import JUDGE_VERSION
 from optimizer.events import Tell
@@ -33,6 +34,8 @@ from optimizer.job import (
     PhaseEvent,
     RedteamRequest,
     RedteamResult,
+    ThroughputRequest,
+    ThroughputResult,
     VerifyRequest,
     VerifyResult,
 )
@@ -54,6 +57,7 @@ Result = (
     | VerifyResult
     | BenchResult
     | AaResult
+    | ThroughputResult
     | RedteamResult
     | DoctorResult
 )
@@ -132,6 +136,11 @@ def run_aa(request: AaRequest, tell: Tell, stopped: Stopped) -> AaResult:
     return bench_aa(request, tell=tell, stopped=stopped)
 
 
+def run_throughput(request: ThroughputRequest, tell: Tell, stopped: Stopped) -> ThroughputResult:
+    """Sweep one source's tunables."""
+    return bench_throughput(request, tell=tell, stopped=stopped)
+
+
 def run_redteam(request: RedteamRequest, tell: Tell, stopped: Stopped) -> RedteamResult:
     """Put every kind of cheat before the judge."""
 
@@ -152,6 +161,7 @@ TASKS: Mapping[str, Task] = {
     "verify": Task(VerifyRequest, run_verify),
     "bench": Task(BenchRequest, run_bench),
     "aa": Task(AaRequest, run_aa),
+    "throughput": Task(ThroughputRequest, run_throughput),
     "redteam": Task(RedteamRequest, run_redteam),
     "doctor": Task(DoctorRequest, run_doctor),
 }
