@@ -17,15 +17,23 @@ from optimizer.evaluate.tray import Memory
 _CHUNK: Final = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass
 class FileLender:
     """Lends files in a folder of shared memory: see `Lender`."""
 
     folder: Path
+    obstacle: str | None = None
 
-    def lend(self, nbytes: int) -> Memory:
+    def lend(self, nbytes: int) -> Memory | None:
         """See `Lender.lend`."""
-        return FileMemory(self.folder, nbytes)
+        return None if self.obstacle is not None else FileMemory(self.folder, nbytes)
+
+    def refuse(self, reason: str) -> None:
+        """See `Lender.refuse`."""
+        self.obstacle = f"outputs are copied by the process that made them: {reason}"
+
+    def close(self) -> None:
+        """See `Lender.close`; each file goes with the process that it was lent to."""
 
 
 class FileMemory:
@@ -43,6 +51,11 @@ class FileMemory:
             self.close()
             msg = f"no {nbytes} bytes of shared memory in {folder} for outputs: {error}"
             raise RunnerError(msg) from error
+
+    @property
+    def alive(self) -> bool:
+        """See `Memory.alive`."""
+        return self._file >= 0
 
     def fill(self, offset: int, nbytes: int, byte: int) -> None:
         """See `Memory.fill`."""

@@ -12,6 +12,7 @@ from knowledge.outcome import Failed, Stage, TimedOut
 from operator_registry.record import Record
 from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
+from optimizer.evaluate.census import Census, take_census
 from optimizer.evaluate.guards import ALL_UP, Guards
 from optimizer.evaluate.sandbox import (
     ChildDiedError,
@@ -30,6 +31,8 @@ WORKER = "optimizer.evaluate.worker:Worker"
 PEERS = "optimizer.evaluate.peer_worker:Worker"
 ORACLE = "optimizer.evaluate.oracle:Oracle"
 _GIB = 1 << 30
+_FIRST_BYTES = 1 << 24
+"""Lent to each worker; one that needs more gets more."""
 # glibc gives large blocks back to the kernel and takes them anew at each call, which makes eager
 # PyTorch several times slower in some processes and not in others. Both sides keep what they have.
 _KEEP_MEMORY = {
@@ -65,18 +68,31 @@ class Place:
     def limits(self) -> Limits:
         """Return the limits of a worker."""
         environment = {**_KEEP_MEMORY, "OMP_NUM_THREADS": str(self.threads)}
-        shared = (self.shared, self.flush_file)
         artefacts = self.folder / "artefacts"
         artefacts.mkdir(parents=True, exist_ok=True)  # what is not there yet can't be shown
         return Limits(
             memory_bytes=self.memory_gib * _GIB,
-            read=(artefacts,),
+            read=(artefacts, *self._shared("inputs")),
+            fill=(*self._shared("outputs", "trays"), *filter(None, [self.flush_file])),
             disk_bytes=2 * self.memory_gib * _GIB,
-            write=tuple(path for path in shared if path is not None),
             device=self.device,
             environment=environment,
             guards=self.guards,
         )
+
+    @property
+    def oracle_limits(self) -> Limits:
+        """Return the limits of the oracle: it alone makes files, of inputs and what is expected."""
+        return replace(self.limits, read=(), fill=(), write=self._shared("inputs", "expected"))
+
+    def _shared(self, *names: str) -> tuple[Path, ...]:
+        """Return folders of shared memory, made if need be."""
+        if self.shared is None:
+            return ()
+        folders = tuple(self.shared / name for name in names)
+        for folder in folders:
+            folder.mkdir(exist_ok=True)
+        return folders
 
     @property
     def compiling_limits(self) -> Limits:
@@ -96,7 +112,7 @@ class Place:
         threads = min(8, self.threads) if self.device == "cuda" else 1
         return replace(
             limits,
-            write=(*limits.write, *folders.values()),
+            write=tuple(folders.values()),
             environment={
                 **limits.environment,
                 **{name: str(folder) for name, folder in folders.items()},
@@ -124,7 +140,10 @@ class Process:
 
     def __post_init__(self) -> None:
         """Start it; `greet` waits until it is ready."""
-        limits = self.place.compiling_limits if self.function == PEERS else self.place.limits
+        place = self.place
+        limits = {PEERS: place.compiling_limits, ORACLE: place.oracle_limits}.get(
+            self.function, place.limits
+        )
         self._child = start(self.function, limits=limits)
 
     def __enter__(self) -> Self:
@@ -139,6 +158,10 @@ class Process:
     def alive(self) -> bool:
         """Return whether it still runs."""
         return self._child.alive
+
+    def census(self) -> Census:
+        """Count what runs in it and in all that it started, as seen from outside."""
+        return take_census(self._child.pid)
 
     def kill(self) -> None:
         """End it and all that it started."""
@@ -165,6 +188,28 @@ class Process:
             self.kill()
             msg = f"a worker process can't start on {self.place.device}: {error}"
             raise RunnerError(msg) from error
+        if self.function == WORKER and self.memory is None:
+            self._open_memory()
+
+    def _open_memory(self) -> None:
+        """Lend it memory, before it holds foreign code that could refuse it on purpose."""
+        lender = self.place.lender
+        memory = lender.lend(_FIRST_BYTES) if lender is not None else None
+        if lender is None or memory is None:
+            return
+        lend = p.Lend(case="", memory=memory.lent, slots=())
+        try:
+            self.tell(lend, p.Done, deadline_s=self.place.hello_s)
+        except ChildRaisedError as error:
+            memory.close()
+            lender.refuse(error.log.strip().splitlines()[-1])
+        except ChildError as error:
+            memory.close()
+            self.kill()
+            msg = f"a worker process can't be lent memory on {self.place.device}: {error}"
+            raise RunnerError(msg) from error
+        else:
+            self.memory = memory
 
     def take(self, case: p.Case, *, deadline_s: float = 60.0) -> None:
         """Give it a case's inputs, unless it has them.
@@ -183,13 +228,15 @@ class Process:
             ChildError: It did not answer.
             RunnerError: There is no room for so much.
         """
-        if self.memory is None or self.memory.lent.nbytes < nbytes:
-            memory = self.place.lender.lend(nbytes) if self.place.lender is not None else None
-            if memory is None:
-                return None
-            if self.memory is not None:
-                self.memory.close()
-            self.memory = memory
+        if self.memory is None or self.place.lender is None:
+            return None
+        if not self.memory.alive or self.memory.lent.nbytes < nbytes:
+            larger = self.place.lender.lend(nbytes)
+            if larger is None:
+                msg = f"no {nbytes} bytes can be lent for outputs: {self.place.lender.obstacle}"
+                raise RunnerError(msg)
+            self.memory.close()
+            self.memory = larger
             self.lent.clear()
         if case.key not in self.lent:
             lend = p.Lend(case=case.key, memory=self.memory.lent, slots=tuple(slots))
@@ -235,6 +282,24 @@ class Turn:
 
     reading: Reading
     outputs: tuple[p.Form | tuple[p.Form, ...], ...] = ()
+    censuses: tuple[Census, Census] | None = None
+    """Before and right after the call, where they were asked for."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a sample's memory is set, and what is looked at beside its time."""
+
+    shift: int = 0
+    """See `protocol.Run.shift`."""
+    roll: int = 0
+    """How far the values of `rolled` are moved on; by 0 all stand as they were drawn."""
+    rolled: tuple[int, ...] = ()
+    counted: bool = False
+    """Count the process's threads, and all that it started, before and after the call."""
+
+
+PLAIN = Setting()
 
 
 def take_turn(
@@ -243,24 +308,49 @@ def take_turn(
     *,
     outputs: tuple[p.Stored, ...] | None,
     deadline_s: float,
-    shift: int = 0,
+    setting: Setting = PLAIN,
 ) -> Turn:
     """Let a process take one sample of a subject on a set of a case.
+
+    Args:
+        process: The process.
+        bound: The case, the number of the set, and the subject's name.
+        outputs: The judge's files for outputs that the worker copies.
+        deadline_s: For each message.
+        setting: How memory is set, and what else is looked at.
 
     Raises:
         ChildError: It did not answer.
     """
     case, number, subject = bound
-    arm = p.Arm(case=case.key, set=number, subject=subject, shift=shift)
+    arm = p.Arm(
+        case=case.key,
+        set=number,
+        subject=subject,
+        shift=setting.shift,
+        roll=setting.roll,
+        rolled=setting.rolled,
+    )
     process.tell(arm, p.Done, deadline_s=deadline_s)
     if process.place.device == "cpu":
         process.tell(p.WarmUp(), p.Done, deadline_s=deadline_s)
+    before = process.census() if setting.counted else None
     began = time.perf_counter_ns()
     fired = process.tell(p.Fire(outputs=outputs), p.Fired, deadline_s=deadline_s)
     parent_ms = (time.perf_counter_ns() - began) * 1e-6
-    sample = fired.sample
-    reading = Reading(sample.device_ms, sample.call_ms, sample.faults, parent_ms)
-    return Turn(reading, fired.outputs)
+    censuses = (before, process.census()) if before is not None else None
+    return Turn(_reading(fired.sample, parent_ms), fired.outputs, censuses)
+
+
+def _reading(sample: p.Sample, parent_ms: float) -> Reading:
+    return Reading(
+        device_ms=sample.device_ms,
+        call_ms=sample.call_ms,
+        faults=sample.faults,
+        parent_ms=parent_ms,
+        late_ms=sample.late_ms,
+        preemptions=sample.preemptions,
+    )
 
 
 def attempt(stage: Stage, act: Callable[[], Result]) -> Result | Failed | TimedOut:

@@ -36,6 +36,11 @@ class Memory(Protocol):
         """Where the process finds it."""
         ...
 
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be reached."""
+        ...
+
     def fill(self, offset: int, nbytes: int, byte: int) -> None:
         """Fill a part of it.
 
@@ -66,6 +71,19 @@ class Lender(Protocol):
         Raises:
             RunnerError: There is no room for it.
         """
+        ...
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why nothing can be lent here, and what that means, once it is known."""
+        ...
+
+    def refuse(self, reason: str) -> None:
+        """Lend no more: a process that held no foreign code yet could not use it."""
+        ...
+
+    def close(self) -> None:
+        """End whatever holds the memory."""
         ...
 
 

@@ -3,7 +3,7 @@
 import random
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from knowledge.outcome import Failed, TimedOut
@@ -24,7 +24,7 @@ from optimizer.evaluate.draws import (
 )
 from optimizer.evaluate.guards import ALL_UP, Guard, Guards
 from optimizer.evaluate.host_build import place_source
-from optimizer.evaluate.lending import FileLender
+from optimizer.evaluate.lenders import make_lender
 from optimizer.evaluate.memory import SharedFolder
 from optimizer.evaluate.peer_table import (
     PeerProcess,
@@ -37,7 +37,6 @@ from optimizer.evaluate.peers import peer_names
 from optimizer.evaluate.process import Place
 from optimizer.evaluate.sandbox import Limits
 from optimizer.evaluate.screen import find_fault
-from optimizer.evaluate.tray import Lender
 from optimizer.targets import find_obstacle
 from optimizer.targets.target import Build, Instance
 
@@ -71,6 +70,8 @@ class Effort:
     """Seconds of samples in each pair."""
     narrow_enough: float = 0.02
     """Width of the ratio's interval over its estimate at which sampling stops."""
+    profile_s: float = 60.0
+    """Seconds after a confirming run in which a winner's profile is begun; none if 0."""
     eager_only: bool = False
     """Peers are not compiled: where no ratio is claimed, as in the red team."""
     guards: Guards = ALL_UP
@@ -108,8 +109,9 @@ class Workbench:
             memory_gib=64 if device == "cuda" else 8,
             guards=effort.guards,
             shared=self.shared.path,
-            lender=_make_lender(device, self.shared, effort.guards),
         )
+        if effort.guards.up(Guard.OUTPUTS):
+            self.place = replace(self.place, lender=make_lender(self.place, self.shared))
         self.maker = CaseMaker(operator, self.place, self.shared)
         limits = Limits(wall_s=effort.build_s, memory_bytes=16 << 30, guards=effort.guards)
         self.builder = Builder(hardware, folder / "artefacts", limits=limits)
@@ -118,6 +120,8 @@ class Workbench:
         """End the oracle and all builds, and free the shared memory."""
         self.builder.close()
         self.maker.close()
+        if self.place.lender is not None:
+            self.place.lender.close()
         self.shared.close()
 
     @property
@@ -177,13 +181,21 @@ class Workbench:
         return None if fault is None else Failed(stage="screen", log=fault)
 
     def build(
-        self, candidates: Sequence[Candidate], cases: Sequence[CheckedCase]
+        self, candidates: Sequence[Candidate], cases: Sequence[CheckedCase], *, anew: bool = False
     ) -> list[Built | Failed | TimedOut]:
         """Return each candidate's kernels, with all instances that the cases need.
+
+        Args:
+            candidates: What to build.
+            cases: For which sizes.
+            anew: Build from source even what is there already, so that nothing stale is proven.
 
         Raises:
             ChildRaisedError: The compiler is out of order.
         """
+        if anew and self.effort.guards.up(Guard.CHAIN):
+            planned = [self._plan_build(candidate, cases) for candidate in candidates]
+            self.builder.forget([build for build in planned if isinstance(build, Build)])
         begun = self.start_builds(candidates, cases)
         return [build if isinstance(build, Failed) else build.result() for build in begun]
 
@@ -240,13 +252,6 @@ class Workbench:
         except PlanError as error:
             return Failed(stage="screen", log=str(error))
         return Build(code=candidate.code, instances=tuple(found.values()))
-
-
-def _make_lender(device: str, shared: SharedFolder, guards: Guards) -> Lender | None:
-    """Return what makes the memory that candidates write outputs into; None: their own."""
-    if not guards.up(Guard.OUTPUTS) or device == "cuda":
-        return None
-    return FileLender(shared.folder("trays"))
 
 
 def fresh_seed() -> int:
