@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from knowledge.profile import KernelCounters
 from operator_registry.hardware import HardwareSpec
 from operator_registry.record import Record
 from operator_registry.registry import Operator
@@ -69,6 +70,8 @@ class LoadCandidate(Record):
     """Where the artefact lies."""
     interpreted: str | None = None
     """Triton code to run under the interpreter, in the artefact's stead."""
+    reference: Operator | None = None
+    """Stands beside the candidate where nothing separates them: for the red team."""
 
 
 class LoadPeers(Record):
@@ -116,11 +119,13 @@ class Lend(Record):
 
 
 class Prepare(Record):
-    """Compile and warm a subject up on each of a case's sets."""
+    """Compile and warm a subject up on a case's sets."""
 
     kind: Literal["prepare"] = "prepare"
     case: str
     subject: str
+    sets: int | None = None
+    """Only on the first so many: what is left is new to the subject when it is timed."""
 
 
 class Seat(Record):
@@ -171,6 +176,19 @@ class Arm(Record):
     subject: str
     shift: int = 0
     """See `Run.shift`."""
+    roll: int = 0
+    """By how much the values of `rolled` are moved on, around the end."""
+    rolled: tuple[int, ...] = ()
+    """The places of the inputs whose values may stand in any order."""
+
+
+class Burst(Record):
+    """Make calls one after another and answer once the device is idle: for the judge's clock."""
+
+    kind: Literal["burst"] = "burst"
+    case: str
+    subject: str
+    calls: int = Field(ge=1)
 
 
 class WarmUp(Record):
@@ -195,6 +213,15 @@ class Observe(Record):
     subject: str
 
 
+class Count(Record):
+    """Mark one call for a tool that counts what the device does, and that runs this process."""
+
+    kind: Literal["count"] = "count"
+    case: str
+    set: int
+    subject: str
+
+
 Message = Annotated[
     LoadCandidate
     | LoadPeers
@@ -208,7 +235,9 @@ Message = Annotated[
     | Arm
     | WarmUp
     | Fire
-    | Observe,
+    | Burst
+    | Observe
+    | Count,
     Field(discriminator="kind"),
 ]
 MESSAGES: TypeAdapter[Message] = TypeAdapter(Message)
@@ -265,6 +294,22 @@ class Fired(Record):
 
     sample: Sample
     outputs: tuple[Form | tuple[Form, ...], ...] = ()
+
+
+class CountRequest(Record):
+    """Count in a process of its own: to `optimizer.profilers.counters` only."""
+
+    worker: str
+    """``package.module:name`` of the worker that the messages are for."""
+    messages: tuple[str, ...]
+    """Its messages, the one that marks the call last; JSON."""
+
+
+class CountAnswer(Record):
+    """What was counted, or why nothing was."""
+
+    counters: tuple[KernelCounters, ...] = ()
+    fault: str = ""
 
 
 class Observed(Record):

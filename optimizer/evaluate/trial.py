@@ -51,7 +51,8 @@ class Trial:
             built: Where they lie, and what they were when they were built.
             interpreted: Run the code under Triton's interpreter instead.
         """
-        fraud = find_fraud(built, self.candidate, self.process.place.guards)
+        guards = self.process.place.guards
+        fraud = find_fraud(built, self.candidate, guards)
         if fraud is not None:
             return fraud
         message = p.LoadCandidate(
@@ -61,6 +62,7 @@ class Trial:
             chosen=self.candidate.chosen,
             folder=str(built.folder),
             interpreted=self.candidate.code if interpreted else None,
+            reference=None if guards.up(Guard.SEPARATION) else self.operator,
         )
         done = attempt("load", lambda: self.process.tell(message, p.Done, deadline_s=30.0))
         return None if isinstance(done, p.Done) else done

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from operator_registry.record import Record
 from optimizer.evaluate import protocol as p
+from optimizer.evaluate.beside import Beside
 from optimizer.evaluate.guards import ALL_UP, Guards, without
 from optimizer.evaluate.held import HeldInputs
 from optimizer.evaluate.host_build import SOURCE
@@ -55,8 +56,11 @@ class Worker:
     _held: HeldInputs = field(default_factory=lambda: HeldInputs("cpu"))
     _calls: dict[Bound, Call] = field(default_factory=dict)
     _priming: dict[Bound, int] = field(default_factory=dict)
+    _warm: dict[str, int] = field(default_factory=dict)
+    """By case, how many of its sets, the first, a subject may be called on when it is not timed."""
     _executor: Callable[..., tuple[Value, ...]] | None = None
     _peers: Peers | None = None
+    _beside: Beside | None = None
     _lent: Lent = field(default_factory=lambda: Lent("cpu", torch.empty))
     _ward: Ward = field(default_factory=Ward)
     _armed: Bound | None = None
@@ -93,13 +97,19 @@ class Worker:
                 return self._measure(message)
             case p.Arm(case=key):
                 self._lent.arm(key, shift=message.shift)
-                return self._arm((key, message.set, message.subject))
+                return self._arm(
+                    (key, message.set, message.subject), roll=message.roll, rolled=message.rolled
+                )
             case p.WarmUp():
                 return self._warm_up()
+            case p.Burst():
+                return self._burst(message)
             case p.Fire():
                 return self._fire(message)
             case p.Observe():
                 return self._observe(message)
+            case p.Count():
+                return self._count(message)
 
     def _greet(self, hello: p.Hello) -> Record:
         self._device = hello.device
@@ -121,6 +131,7 @@ class Worker:
     def _load_candidate(self, load: p.LoadCandidate) -> Record:
         self._calls.clear()
         self._priming.clear()
+        self._beside = Beside(load.reference) if load.reference is not None else None
         self._executor = (
             self._load_host(load)
             if load.plan.language == "python"
@@ -148,7 +159,8 @@ class Worker:
 
     def _prepare(self, message: p.Prepare) -> Record:
         try:
-            for number in range(self._sets(message.case)):
+            self._warm[message.case] = message.sets or self._sets(message.case)
+            for number in range(self._warm[message.case]):
                 bound = (message.case, number, message.subject)
                 call = self._bind(bound)
                 call()
@@ -174,6 +186,8 @@ class Worker:
         """Return a call of the candidate on inputs that lie where they lie now."""
         executor, begin = _given(self._executor, "a candidate"), self._lent.begin
         attributes = self._held.cases[case].attributes
+        if self._beside is not None:
+            self._beside.expect(inputs, attributes)
 
         def call() -> tuple[Value, ...]:
             begin(case)
@@ -208,7 +222,7 @@ class Worker:
             patience_s = message.budget_s * (1 if quiet >= message.least else BUSY_PATIENCE)
             if len(samples) >= message.least and time.monotonic() - began > patience_s:
                 break
-            number = len(samples) % self._sets(message.case)
+            number = len(samples) % self._warm.get(message.case, self._sets(message.case))
             self._arm((message.case, number, message.subject))
             self._warm_up()
             sample, _ = self._sample()
@@ -216,11 +230,12 @@ class Worker:
         changed, trampled = self._held.mend(message.case)
         return p.Samples(samples=tuple(samples), changed=changed, trampled=trampled)
 
-    def _arm(self, bound: Bound) -> Record:
+    def _arm(self, bound: Bound, *, roll: int = 0, rolled: Sequence[int] = ()) -> Record:
         self._ward.release()
         if bound[2] == p.CANDIDATE:
             self._held.turn(bound[0])
         self._bind(bound)
+        self._held.roll(bound[0], bound[1], roll, places=rolled)
         self._armed = bound
         _given(self._clock, "a clock").arm()
         return p.Done()
@@ -233,9 +248,17 @@ class Worker:
 
     def _warm_up(self) -> Record:
         case, number, subject = _given(self._armed, "a sample to take")
-        other = self._bind((case, (number + 1) % self._sets(case), subject))
+        other = self._bind((case, (number + 1) % self._warm.get(case, self._sets(case)), subject))
         _given(self._clock, "a clock").warm_up(other)
         self._ward.release()
+        return p.Done()
+
+    def _burst(self, message: p.Burst) -> Record:
+        sets = self._warm.get(message.case, self._sets(message.case))
+        calls = [self._bind((message.case, n, message.subject)) for n in range(sets)]
+        for number in range(message.calls):
+            calls[number % sets]()
+        self._synchronize()
         return p.Done()
 
     def _observe(self, message: p.Observe) -> Record:
@@ -245,10 +268,21 @@ class Worker:
         call = self._bind((message.case, message.set, message.subject))
         return p.Observed(trace=trace(call, device=self._device))
 
+    def _count(self, message: p.Count) -> Record:
+        call = self._bind((message.case, message.set, message.subject))
+        call()
+        self._synchronize()
+        torch.cuda.profiler.start()  # type: ignore[no-untyped-call] # torch's
+        call()
+        self._synchronize()
+        torch.cuda.profiler.stop()  # type: ignore[no-untyped-call] # torch's
+        return p.Done()
+
     def _sample(self) -> tuple[p.Sample, tuple[Value, ...]]:
         bound = _given(self._armed, "a sample to take")
         clock = _given(self._clock, "a clock")
-        return clock.fire(self._bind(bound), priming=self._priming.get(bound, 1))
+        usual = self._priming.get((bound[0], 0, bound[2]), 1)
+        return clock.fire(self._bind(bound), priming=self._priming.get(bound, usual))
 
     def _sets(self, case: str) -> int:
         return len(self._held.cases[case].sets)
