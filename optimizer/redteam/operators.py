@@ -39,6 +39,20 @@ _SCALE: Final = Operator(
     ),
     source="def scale(x, factor):\n    return x * factor\n",
 )
+_STREAM: Final = Operator(
+    spec=_SCALE.spec.model_copy(
+        update={
+            "name": "stream",
+            "reference": "stream",
+            "workloads": (
+                Workload(name="w", sizes={"rows": 1 << 18}, targets=("cpu",)),
+                Workload(name="v", sizes={"rows": 1 << 22}, targets=("cuda",)),
+            ),
+        }
+    ),
+    source="def stream(x, factor):\n    return x * factor\n",
+)
+"""The same on more data: it is as fast as memory."""
 _HEAVY: Final = Operator(
     spec=OperatorSpec(
         name="heavy",
@@ -95,7 +109,7 @@ _TOTAL: Final = Operator(
     source="def total(x):\n    return x.sum(-1)\n",
 )
 OPERATORS: Final[Mapping[str, Operator]] = {
-    operator.name: operator for operator in (_SCALE, _HEAVY, _SOFTMAX, _TOTAL)
+    operator.name: operator for operator in (_SCALE, _STREAM, _HEAVY, _SOFTMAX, _TOTAL)
 }
 
 

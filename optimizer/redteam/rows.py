@@ -87,8 +87,14 @@ _ON_HOST: Final[Mapping[str, str]] = {
     "T11": "a processor's cache can't be told to keep lines; to touch them beforehand is T8",
     "O19": "the device is the host: a memo in its memory is O1",
 }
+_NATIVE: Final[Mapping[str, str]] = {
+    "O5": "native code reaches the interpreter only by looking symbols up, which is O12",
+    "O6": "native code reaches the interpreter only by looking symbols up, which is O12",
+    "O14": "native code reaches the interpreter only by looking symbols up, which is O12",
+    "T3": "outputs are memory of the judge's; a kernel returns no object",
+}
 INEXPRESSIBLE: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
-    ("cpu", "plan"): {**_ALWAYS, **_ON_HOST},
+    ("cpu", "plan"): {**_ALWAYS, **_ON_HOST, **_NATIVE},
     ("cpu", "python"): {**_ALWAYS, **_ON_HOST},
     ("cuda", "plan"): {**_ALWAYS, **_PLAN_ON_DEVICE},
     ("cuda", "python"): dict(_ALWAYS),

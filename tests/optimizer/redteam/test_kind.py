@@ -93,7 +93,7 @@ def test_a_twin_is_close_and_takes_no_bait(kind: Kind) -> None:
 )
 def test_python_texts_parse(kind: Kind) -> None:
     for text in (kind.cheat, kind.twin):
-        ast.parse(text.code)
+        ast.parse(kind.candidate(text, bait=BAIT).code)
 
 
 def test_a_file_is_a_kind(tmp_path: Path) -> None:
