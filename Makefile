@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-PARTS := drill-daemon drill-judge drill-synthesis
+PARTS := drill-daemon drill-judge drill-redteam drill-synthesis
 DRILLS_daemon := tests/daemon
 DRILLS_judge := tests/contracts tests/optimizer/evaluate
+DRILLS_redteam := tests/optimizer/redteam
 DRILLS_synthesis := tests/optimizer/propose
 
 .PHONY: setup test demo lint types test-long $(addprefix test-long-,$(PARTS)) clean

@@ -89,7 +89,12 @@ def test_only_settings_reads_the_environment() -> None:
 
     # The child starter copies an allow-list of variables for the process it is about to start;
     # processes of other programs are asked for theirs through psutil.
-    assert readers <= {"daemon/settings.py", "optimizer/evaluate/sandbox.py"}
+    # The red team plants a secret there, for cheats to look for.
+    assert readers <= {
+        "daemon/settings.py",
+        "optimizer/evaluate/sandbox.py",
+        "optimizer/redteam/bait.py",
+    }
 
 
 def test_only_the_command_line_prints() -> None:
