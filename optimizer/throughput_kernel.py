@@ -22,7 +22,8 @@ def hardswish_bias(x, bias):
     return functional.hardswish(x) + bias
 '''
 _CPP = """\
-// TUNABLES = {"BLOCK": (32, 64, 128, 256, 512, 1024), "LANES": (4, 8, 16, 32), "GRAIN": (1, 4, 16)}
+// TUNABLES = {"BLOCK": (16, 32, 64, 128, 256, 512, 1024, 2048), \
+"LANES": (2, 4, 8, 16, 32, 64), "GRAIN": (1, 2, 3, 4, 6, 8, 16, 32)}
 extern "C" void KERNEL(hardswish_bias)(const T* __restrict x, const T* __restrict bias,
     T* __restrict y, int64_t rows, int64_t cols) {
   #pragma omp parallel for schedule(static, GRAIN) if (rows * cols > 65536)
