@@ -142,6 +142,10 @@ class Builder:
         """
         return [pending.result() for pending in self.start(builds)]
 
+    def forget(self, builds: Sequence[Build]) -> None:
+        """Remove what is kept of some builds: they are then built from their source."""
+        _remove([self._folder_of(build) for build in builds])
+
     def _start_alone(self, build: Build) -> Pending:
         """Begin a build, unless another candidate's that is the same is under way."""
         folder = self._folder_of(build)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ class RawSamples(Record):
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     columns: tuple[str, ...]
-    pairs: tuple[dict[str, dict[str, tuple[tuple[float | None, ...], ...]]], ...]
+    pairs: tuple[dict[str, dict[str, tuple[tuple[float, ...], ...]]], ...]
 
     def column(self, pair: int, workload: str, subject: str, *, name: str) -> list[float]:
         """Return one figure of a subject's readings in a pair.
@@ -30,8 +30,7 @@ class RawSamples(Record):
             ValueError: There is no such figure.
         """
         place = self.columns.index(name)
-        readings = self.pairs[pair][workload][subject]
-        return [value for reading in readings if (value := reading[place]) is not None]
+        return [reading[place] for reading in self.pairs[pair][workload][subject]]
 
 
 def keep_samples(folder: Path, pairs: Sequence[Pair]) -> str:
@@ -77,13 +76,18 @@ def read_pairs(raw: RawSamples) -> list[Pair]:
     return [
         {
             workload: {
-                subject: [Reading(**dict(zip(raw.columns, row, strict=True))) for row in rows]
+                subject: [_read(raw.columns, row) for row in rows]
                 for subject, rows in subjects.items()
             }
             for workload, subjects in pair.items()
         }
         for pair in raw.pairs
     ]
+
+
+def _read(columns: Sequence[str], row: Sequence[float]) -> Reading:
+    told: dict[str, Any] = dict(zip(columns, row, strict=True))  # a count is a number like others
+    return Reading(**told)
 
 
 def _path(folder: Path, name: str) -> Path:
