@@ -1,5 +1,6 @@
 """The judge's end of a worker process, and how such processes are started."""
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.census import Census, take_census
 from optimizer.evaluate.guards import ALL_UP, Guards
+from optimizer.evaluate.probing import probe_answer
 from optimizer.evaluate.sandbox import (
     ChildDiedError,
     ChildError,
@@ -22,7 +24,6 @@ from optimizer.evaluate.sandbox import (
     Limits,
     start,
 )
-from optimizer.evaluate.summary import Reading
 from optimizer.evaluate.tray import Lender, Memory
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -31,6 +32,8 @@ WORKER = "optimizer.evaluate.worker:Worker"
 PEERS = "optimizer.evaluate.peer_worker:Worker"
 ORACLE = "optimizer.evaluate.oracle:Oracle"
 _GIB = 1 << 30
+_PROBE_S = 10.0
+_WRONG = "ProbeError"
 _FIRST_BYTES = 1 << 24
 """Lent to each worker; one that needs more gets more."""
 # glibc gives large blocks back to the kernel and takes them anew at each call, which makes eager
@@ -211,6 +214,20 @@ class Process:
         else:
             self.memory = memory
 
+    def probe(self) -> None:
+        """See whether its device still computes right.
+
+        Raises:
+            ChildError: It does not, or there is no answer; the process is of no more use.
+        """
+        factor = 1 + secrets.randbelow((1 << 16) - 1)
+        found = self.tell(p.Probe(factor=factor), p.Probed, deadline_s=_PROBE_S)
+        wanted = probe_answer(factor)
+        if found.sum != wanted:
+            self.kill()
+            msg = f"the device computes {found.sum} where {wanted} is right"
+            raise ChildRaisedError(_WRONG, msg)
+
     def take(self, case: p.Case, *, deadline_s: float = 60.0) -> None:
         """Give it a case's inputs, unless it has them.
 
@@ -276,81 +293,21 @@ class Process:
             raise ChildRaisedError(type(error).__name__, str(error)) from error
 
 
-@dataclass(frozen=True)
-class Turn:
-    """A reading, and the form of its outputs where they were asked for."""
-
-    reading: Reading
-    outputs: tuple[p.Form | tuple[p.Form, ...], ...] = ()
-    censuses: tuple[Census, Census] | None = None
-    """Before and right after the call, where they were asked for."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How a sample's memory is set, and what is looked at beside its time."""
-
-    shift: int = 0
-    """See `protocol.Run.shift`."""
-    roll: int = 0
-    """How far the values of `rolled` are moved on; by 0 all stand as they were drawn."""
-    rolled: tuple[int, ...] = ()
-    counted: bool = False
-    """Count the process's threads, and all that it started, before and after the call."""
-
-
-PLAIN = Setting()
-
-
-def take_turn(
-    process: Process,
-    bound: tuple[p.Case, int, str],
-    *,
-    outputs: tuple[p.Stored, ...] | None,
-    deadline_s: float,
-    setting: Setting = PLAIN,
-) -> Turn:
-    """Let a process take one sample of a subject on a set of a case.
-
-    Args:
-        process: The process.
-        bound: The case, the number of the set, and the subject's name.
-        outputs: The judge's files for outputs that the worker copies.
-        deadline_s: For each message.
-        setting: How memory is set, and what else is looked at.
+def start_ready(place: Place, *, function: str = WORKER, timed: bool = False) -> Process:
+    """Return a process that is ready; another one where somebody kills the first meanwhile.
 
     Raises:
-        ChildError: It did not answer.
+        RunnerError: It can't be started.
     """
-    case, number, subject = bound
-    arm = p.Arm(
-        case=case.key,
-        set=number,
-        subject=subject,
-        shift=setting.shift,
-        roll=setting.roll,
-        rolled=setting.rolled,
-    )
-    process.tell(arm, p.Done, deadline_s=deadline_s)
-    if process.place.device == "cpu":
-        process.tell(p.WarmUp(), p.Done, deadline_s=deadline_s)
-    before = process.census() if setting.counted else None
-    began = time.perf_counter_ns()
-    fired = process.tell(p.Fire(outputs=outputs), p.Fired, deadline_s=deadline_s)
-    parent_ms = (time.perf_counter_ns() - began) * 1e-6
-    censuses = (before, process.census()) if before is not None else None
-    return Turn(_reading(fired.sample, parent_ms), fired.outputs, censuses)
-
-
-def _reading(sample: p.Sample, parent_ms: float) -> Reading:
-    return Reading(
-        device_ms=sample.device_ms,
-        call_ms=sample.call_ms,
-        faults=sample.faults,
-        parent_ms=parent_ms,
-        late_ms=sample.late_ms,
-        preemptions=sample.preemptions,
-    )
+    process = Process(place, function)
+    try:
+        process.greet(timed=timed)
+    except RunnerError:
+        if not process.was_killed:
+            raise
+        process = Process(place, function)
+        process.greet(timed=timed)
+    return process
 
 
 def attempt(stage: Stage, act: Callable[[], Result]) -> Result | Failed | TimedOut:

@@ -4,7 +4,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from optimizer.evaluate.process import Place, Process
+from optimizer.evaluate.process import Place, Process, start_ready
 from optimizer.evaluate.protocol import Case
 
 
@@ -83,10 +83,8 @@ class Workers:
         return self._start()
 
     def _start(self) -> Process:
-        process = Process(self.place)
         # Without a clock: to make one takes time on the device, which somebody else may hold.
-        process.greet(timed=False)
-        return process
+        return start_ready(self.place)
 
 
 def _kill(started: Future[Process]) -> None:
