@@ -89,6 +89,37 @@ class KernelResources(Record):
     """The share of a multiprocessor's threads that registers and shared memory leave room for."""
 
 
+class DeviceState(Record):
+    """A device at one moment."""
+
+    sm_mhz: float
+    memory_mhz: float
+    celsius: float
+    slowed_by: tuple[str, ...] = ()
+    """Why it runs below the clocks that it could have."""
+
+
+class Conditions(Record):
+    """What went on beside the process pairs."""
+
+    load: tuple[float, float]
+    """The machine's load average before and after."""
+    device: tuple[DeviceState, ...] = ()
+    """Before and after; empty where there is no device, or it does not tell."""
+    other_processes: int | None = None
+    """Processes on the device that are not the judge's; None where nobody says."""
+    page_faults: tuple[float, float] = (0, 0)
+    """Minor ones in a call, of the kernel and of the baseline: the worst workload's medians."""
+    disturbed: tuple[float, float] = (0, 0)
+    """The share of calls in which another process took a thread's place, of both."""
+    late_ms: float = 0.0
+    """How long the device was busy after the kernel's end events, at most over the workloads."""
+    input_sets: int = 0
+    """Draws of each workload's inputs, each at an address of its own, that the samples went round.
+
+    Beside them, floating values are shifted to another order before each sample."""
+
+
 class SearchSummary(Record):
     """How the winner was found."""
 
@@ -130,6 +161,7 @@ class Evidence(Record):
     """Public and drawn sizes whose outputs agreed."""
     seed: int
     """The master seed of the drawn sizes and values, told after the run."""
+    conditions: Conditions | None = None
     faults: tuple[str, ...] = ()
     """Why the measurement can't be trusted, such as page faults on one side only."""
     not_tested: tuple[str, ...] = ()

@@ -15,10 +15,11 @@ from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.memory import write_value
-from optimizer.evaluate.process import Place, Process, take_turn
+from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.sandbox import ChildError
-from optimizer.evaluate.summary import CANDIDATE, Reading
+from optimizer.evaluate.summary import Reading
 from optimizer.evaluate.trial import Trial
+from optimizer.evaluate.turns import take_turn
 from optimizer.evaluate.workbench import Effort, Workbench
 from optimizer.events import Tell
 from optimizer.job import AaRequest, PhaseEvent
@@ -80,7 +81,7 @@ class Stand:
         slower = self._faster
         if gain != 1:
             slower = slower_work(self._faster, gain, fixed=self._fixed)
-        sides = {CANDIDATE: (mine, self._faster), PEER: (theirs, slower)}
+        sides = {p.CANDIDATE: (mine, self._faster), PEER: (theirs, slower)}
         found: dict[str, list[Reading]] = {name: [] for name in sides}
         for process, work in sides.values():
             self._prepare(process, work)

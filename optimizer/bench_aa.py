@@ -20,6 +20,7 @@ from optimizer.aa_stand import PEER, Stand
 from optimizer.aa_table import NO_GAIN, POWER, AaRow, AaTable, find_failures, summarise, table
 from optimizer.bench import replace_file
 from optimizer.evaluate import summary
+from optimizer.evaluate.faults import Clocks, find_faults
 from optimizer.evaluate.workbench import JUDGE_VERSION
 from optimizer.events import Tell
 from optimizer.job import FIRST_ALPHA, AaRequest, AaResult, PhaseEvent
@@ -131,7 +132,7 @@ def make_evidence(
         source_sha256="",
         checked_sizes=0,
         seed=0,
-        faults=tuple(summary.find_faults(pairs, measured, PEER, host_clock=host_clock)),
+        faults=tuple(find_faults(pairs, measured, PEER, clocks=Clocks(host=host_clock))),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 

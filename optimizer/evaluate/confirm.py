@@ -6,20 +6,26 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from knowledge.evidence import Evidence
+from knowledge.evidence import Better, Evidence
 from knowledge.fitness import find_best_peer, pick_figure
 from knowledge.outcome import Outcome, WorkloadTime
+from knowledge.verdict import judge
 from optimizer.errors import RunnerError
 from optimizer.evaluate import summary
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
+from optimizer.evaluate.conditions import glance
+from optimizer.evaluate.conduct import find_unseen
 from optimizer.evaluate.draws import SEED_BITS, count_confirmed
 from optimizer.evaluate.findings import Claim, Findings
 from optimizer.evaluate.pairs import PairPlan, PairProcesses, PairRun
 from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.peers import EAGER, needs_graph
 from optimizer.evaluate.process import Process
+from optimizer.evaluate.profiling import Profiling
+from optimizer.evaluate.protocol import CANDIDATE
+from optimizer.evaluate.rounds import NEW_SETS, WARM_SETS
 from optimizer.evaluate.sandbox import ChildError
 from optimizer.evaluate.statistics import least_pairs, relative_width
 from optimizer.evaluate.trial import Trial
@@ -27,7 +33,6 @@ from optimizer.evaluate.workbench import Workbench
 from optimizer.plan import ReadSize
 from optimizer.profilers.trace import Trace
 
-_SETS = 2
 _MOST_PAIRS = 24
 """Process pairs of one confirming run: a second one of the same candidate goes on from there."""
 
@@ -59,7 +64,7 @@ class Confirmation:
         # The first pair's processes import what they need while nothing is timed yet.
         with ExitStack() as stack:
             first = stack.enter_context(PairProcesses(self.bench))
-            public = self.bench.public_cases(sets=_SETS)
+            public = self.bench.public_cases(sets=WARM_SETS + NEW_SETS)
             checks = [*self._drawn(), *self.bench.telling_cases(self._rng)]
             for case in [*checks, *public]:
                 stack.callback(case.discard)
@@ -71,7 +76,17 @@ class Confirmation:
             failure = failure or self._measure(built, findings, first, stack)
             if failure is not None:
                 return failure
-            return findings.evidence(built, checked_sizes=len(checks) + len(public))
+            evidence = findings.evidence(built, checked_sizes=len(checks) + len(public))
+            return self._profile(built, findings, evidence)
+
+    def _profile(self, built: Built, findings: Findings, evidence: Evidence) -> Evidence:
+        """Return a winner's evidence with its profile; nobody looks into the others."""
+        allowed_s = self.bench.effort.profile_s
+        if not allowed_s or not isinstance(judge(evidence), Better):
+            return evidence
+        until = time.monotonic() + allowed_s
+        look = Profiling(self.bench, self.claim.candidate, built, findings, until)
+        return evidence.model_copy(update={"profile": look.take(evidence)})
 
     def _drawn(self) -> list[CheckedCase]:
         effort = self.bench.effort
@@ -84,7 +99,7 @@ class Confirmation:
 
     def _build(self, cases: Sequence[CheckedCase]) -> Built | Outcome:
         try:
-            return self.bench.build([self.claim.candidate], cases)[0]
+            return self.bench.build([self.claim.candidate], cases, anew=True)[0]
         except ChildError as error:
             msg = f"nothing can be built here: {error}"
             raise RunnerError(msg) from error
@@ -136,7 +151,7 @@ class Confirmation:
                 if not isinstance(found, Agreement):
                     return found
                 findings.errors[case.workload.name] = found
-            return _observe(trial, findings)
+            return _observe(trial, findings) or trial.probe()
 
     def _measure(
         self, built: Built, findings: Findings, first: PairProcesses, stack: ExitStack
@@ -152,6 +167,7 @@ class Confirmation:
             for case in findings.public
         }
         waiting = [first]
+        findings.glances.append(glance(device))
         while len(findings.pairs) < pairs and not self._is_enough(findings):
             began = time.monotonic()
             pair = waiting.pop() if waiting else stack.enter_context(PairProcesses(self.bench))
@@ -170,6 +186,18 @@ class Confirmation:
             next_s = took_s if taken > 1 else took_s / 2
             if time.monotonic() + next_s > self.until:
                 break
+        findings.glances.append(glance(device))
+        return self._find_unseen(findings)
+
+    def _find_unseen(self, findings: Findings) -> Outcome | None:
+        """Return what a profiler saw of a call that its events do not show."""
+        for name, trace in findings.traces.items():
+            readings = [r for pair in findings.pairs for r in pair[name].get(CANDIDATE, ())]
+            if readings:
+                device_ms = summary.median_of(readings, "device_ms")
+                unseen = find_unseen(trace, device_ms, self.bench.effort.guards)
+                if unseen is not None:
+                    return unseen
         return None
 
     def _contenders(self, workload: str, findings: Findings) -> list[str]:
@@ -209,7 +237,12 @@ class Confirmation:
         findings.absent += pair.absent
         if not isinstance(found, dict):
             return found
+        broken = trial.probe()
+        if broken is not None:
+            return broken
         findings.pairs.append(found)
+        for workload, bursts in pair.bursts.items():
+            findings.bursts.setdefault(workload, []).append(bursts)
         return None
 
     def _is_enough(self, findings: Findings) -> bool:

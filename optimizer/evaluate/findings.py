@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from knowledge.evidence import Evidence, Figure, Interval, WorkloadEvidence
+from knowledge.evidence import Conditions, Evidence, Figure, Interval, WorkloadEvidence
 from knowledge.roofline import impossible_below_ms, memory_bound_ms
 from optimizer.binding import launched
 from optimizer.candidate import Candidate
@@ -14,6 +14,8 @@ from optimizer.evaluate import summary
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
+from optimizer.evaluate.conditions import Glance, describe
+from optimizer.evaluate.faults import Clocks, describe_disturbance, find_faults
 from optimizer.evaluate.peer_table import AbsentPeer, tell_absent
 from optimizer.evaluate.peers import EAGER
 from optimizer.evaluate.samples import find_samples, keep_samples, read_pairs
@@ -49,6 +51,10 @@ class Findings:
     """By workload, the peer that the A/A run measures against itself."""
     public: Sequence[CheckedCase]
     pairs: list[summary.Pair] = field(default_factory=list)
+    bursts: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
+    """By workload, for each new pair: what a call takes in a row of calls; see `PairRun.bursts`."""
+    glances: list[Glance] = field(default_factory=list)
+    """The machine before and after the pairs."""
     earlier_pairs: int = 0
     """How many of them, the first, are those of earlier confirming runs."""
     errors: dict[str, Agreement] = field(default_factory=dict)
@@ -117,8 +123,13 @@ class Findings:
             library_only=is_library_only(claim.candidate),
             checked_sizes=checked_sizes,
             seed=claim.seed,
+            conditions=self._conditions(rows),
             faults=tuple(self._faults(rows)),
-            not_tested=(*tell_absent(list(dict.fromkeys(self.absent))), *self.notes),
+            not_tested=(
+                *tell_absent(list(dict.fromkeys(self.absent))),
+                *self.notes,
+                *self._unlent(),
+            ),
             earlier_pairs=self.earlier_pairs,
             samples_sha256=keep_samples(bench.folder, self.pairs),
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -128,6 +139,12 @@ class Findings:
         """Return what ran: as the profiler saw it on a device, as the plan says on a processor."""
         seen = [name for trace in self.traces.values() for name in trace.kernels()]
         return tuple(dict.fromkeys(seen)) or launched(self.claim.candidate.plan)
+
+    def _unlent(self) -> Iterator[str]:
+        """Yield why outputs did not lie in the judge's own memory, where they did not."""
+        lender = self.bench.place.lender
+        if lender is not None and lender.obstacle is not None:
+            yield lender.obstacle
 
     def _workloads(self) -> list[WorkloadEvidence]:
         served = sum(case.workload.name not in self.claim.handed_back for case in self.public)
@@ -162,6 +179,20 @@ class Findings:
     def _faults(self, rows: Sequence[WorkloadEvidence]) -> Iterator[str]:
         host_clock = self.bench.place.device == "cpu"
         for case, row in zip(self.public, rows, strict=True):
-            yield from summary.find_faults(
-                self.pairs, self._describe(case), row.best_peer, host_clock=host_clock
+            yield from find_faults(
+                self.pairs,
+                self._describe(case),
+                row.best_peer,
+                clocks=Clocks(host=host_clock, bursts=self.bursts.get(row.workload, ())),
+                guards=self.bench.effort.guards,
             )
+
+    def _conditions(self, rows: Sequence[WorkloadEvidence]) -> Conditions | None:
+        """Return what went on beside the pairs; None where nobody looked."""
+        if len(self.glances) < 2:  # noqa: PLR2004 - before and after
+            return None
+        seen = describe(self.glances[0], self.glances[-1])
+        return seen.model_copy(
+            update=describe_disturbance(self.pairs, {row.workload: row.best_peer for row in rows})
+            | {"input_sets": len(self.public[0].case.sets)}
+        )

@@ -26,6 +26,8 @@ class _Slot:
     """For each input, for each member."""
     occupant: tuple[int, Seat] | None = None
     values: list[Value] = field(default_factory=list)
+    rolled: bool = False
+    """Some of the values stand in another order than they were drawn in."""
     lent: list[list[Padded]] = field(default_factory=list)
     """Where the values lie: in `memory`, or beside it where they are strided."""
 
@@ -87,14 +89,34 @@ class HeldInputs:
             slot.values = [
                 _filled(lent, value) for lent, value in zip(slot.lent, pristine, strict=True)
             ]
-            slot.occupant = (number, seat)
+            slot.occupant, slot.rolled = (number, seat), False
         return slot.values
+
+    def roll(self, key: str, number: int, by: int, *, places: Sequence[int]) -> None:
+        """Move the values of some inputs of a set on, around the end: new values, the same memory.
+
+        Args:
+            key: The case.
+            number: The set, at its present place.
+            by: How far; by 0 they stand as they were drawn.
+            places: Which inputs: those whose values may stand in any order.
+        """
+        values = self.values(key, number)
+        turn, _ = self._turns.get(key, (0, 0))
+        slot = self._slots[key][(number + turn) % len(self._slots[key])]
+        if not self.guards.up(Guard.FRESH) or not (by or slot.rolled):
+            return
+        for place in places:
+            drawn = tensors_of(self._pristine[key][number][place])
+            for tensor, whole in zip(tensors_of(values[place]), drawn, strict=True):
+                tensor.copy_(whole.flatten().roll(by).view_as(whole))
+        slot.rolled = by != 0
 
     def mend(self, key: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return which inputs were written into, and beside which, as they were once more."""
         changed, trampled = set(), set()
         for slot in self._slots[key]:
-            if slot.occupant is None:
+            if slot.occupant is None or slot.rolled:
                 continue
             pristine = self._pristine[key][slot.occupant[0]]
             for place, (value, wanted) in enumerate(zip(slot.values, pristine, strict=True)):

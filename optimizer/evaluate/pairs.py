@@ -7,26 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Self
 
-from knowledge.outcome import Failed, Incorrect, TimedOut
+from knowledge.outcome import Failed, TimedOut
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
-from optimizer.evaluate.outputs import judge_outputs
-from optimizer.evaluate.peer_table import AbsentPeer, PeerProcess, reason_of
-from optimizer.evaluate.process import Process, Turn, attempt, take_turn
-from optimizer.evaluate.sandbox import ChildError
-from optimizer.evaluate.shelf import Shelf
+from optimizer.evaluate.peer_table import AbsentPeer, PeerProcess
+from optimizer.evaluate.process import Process, attempt
+from optimizer.evaluate.rounds import (
+    LEAST_ROUNDS,
+    MOST_ROUNDS,
+    WARM_SETS,
+    Failure,
+    Rounds,
+    Subjects,
+)
 from optimizer.evaluate.summary import TWIN, Reading
-from optimizer.evaluate.tray import Taken
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import Workbench
-
-LEAST_ROUNDS = 7
-"""Samples of each subject on a workload in a pair, however short the time is."""
-MOST_ROUNDS = 21
-_TURN_S = 60.0
-Failure = Failed | TimedOut | Incorrect
-Subjects = dict[str, tuple[Process, str]]
-"""By label: the process, and the subject's name in it."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +74,8 @@ class PairRun:
     twin: PeerProcess
     absent: list[AbsentPeer] = field(default_factory=list)
     """Peers that could not be measured, and so count in no pair."""
+    bursts: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By workload and subject: milliseconds of a call in a row of calls, by the judge's clock."""
 
     def run(self, *, budget_s: float) -> dict[str, dict[str, list[Reading]]] | Failure:
         """Return all readings by workload and subject, or how the candidate fails.
@@ -113,7 +111,7 @@ class PairRun:
     def _measure(
         self, case: CheckedCase, subjects: Subjects, *, budget_s: float
     ) -> dict[str, list[Reading]] | Failure:
-        rounds = _Rounds(self, case, subjects)
+        rounds = Rounds(self.trial, case, subjects, self.rng, self.absent)
         until = time.monotonic() + budget_s
         while rounds.taken < LEAST_ROUNDS or (
             rounds.taken < MOST_ROUNDS and time.monotonic() < until
@@ -121,7 +119,10 @@ class PairRun:
             failure = rounds.take()
             if failure is not None:
                 return failure
-        return rounds.finish()
+        readings = rounds.finish()
+        if isinstance(readings, dict):
+            self.bursts[case.workload.name] = rounds.bursts()
+        return readings
 
     def _prepare(self, pool: ThreadPoolExecutor) -> dict[str, Subjects] | Failed | TimedOut:
         """Return who is measured on each workload, compiled and warmed up on all of them."""
@@ -146,7 +147,7 @@ class PairRun:
 
     def _prepare_candidate(self, case: CheckedCase) -> p.Prepared | Failed | TimedOut:
         process = self.trial.process
-        message = p.Prepare(case=case.case.key, subject=p.CANDIDATE)
+        message = p.Prepare(case=case.case.key, subject=p.CANDIDATE, sets=WARM_SETS)
 
         def prepare() -> p.Prepared:
             self.trial.shelf(case)
@@ -161,7 +162,7 @@ class PairRun:
         ready = []
         for case in self.plan.cases:
             for peer in peers.get(case.workload.name, ()):
-                reason = side.prepare(case.case, peer)
+                reason = side.prepare(case.case, peer, sets=WARM_SETS)
                 if reason is None:
                     ready.append((case.workload.name, peer))
                 else:
@@ -171,80 +172,3 @@ class PairRun:
     def miss(self, case: CheckedCase, peer: str, reason: str) -> None:
         """Note that a peer could not be measured."""
         self.absent.append(AbsentPeer(workload=case.workload.name, peer=peer, reason=reason))
-
-
-class _Rounds:
-    """The rounds on one workload: in each, every subject takes one sample, in random order."""
-
-    def __init__(self, pair: PairRun, case: CheckedCase, subjects: Subjects) -> None:
-        self._pair = pair
-        self._case = case
-        self._subjects = subjects
-        self._readings: dict[str, list[Reading]] = {label: [] for label in subjects}
-        self._left: dict[int, Taken] = {}
-        self._shelf: Shelf | None = None
-        sets = len(case.case.sets)
-        # The rounds whose timed outputs are checked can't be foreseen, but for the last ones.
-        self._checked = {pair.rng.choice(range(s, LEAST_ROUNDS, sets)) for s in range(sets)}
-        self.taken = 0
-
-    def take(self) -> Failed | TimedOut | None:
-        """Take one round; return how the candidate fails, None where it does not."""
-        return self._take(checked=self.taken in self._checked)
-
-    def finish(self) -> dict[str, list[Reading]] | Failure:
-        """Take one last, checked round of each set and return all readings."""
-        wrong = self._judge()
-        for _ in self._case.case.sets:
-            failure = wrong or self._take(checked=True)
-            if failure is not None:
-                return failure
-        return self._judge() or self._readings
-
-    def _judge(self) -> Incorrect | None:
-        """Return what is wrong with the timed outputs that were kept, None where nothing is."""
-        found = judge_outputs(self._pair.trial.operator, self._case, self._left)
-        self._left = {}
-        return found if isinstance(found, Incorrect) else None
-
-    def _take(self, *, checked: bool) -> Failed | TimedOut | None:
-        number = self.taken % len(self._case.case.sets)
-        for label in self._pair.rng.sample(list(self._subjects), len(self._subjects)):
-            if label == p.CANDIDATE:
-                turn = attempt("run", lambda: self._take_mine(number, checked=checked))
-                if not isinstance(turn, Turn):
-                    return turn
-            else:
-                self._take_peer(label, number)
-        self.taken += 1
-        return None
-
-    def _take_mine(self, number: int, *, checked: bool) -> Turn:
-        """Take a sample of the candidate; its outputs lie at another place each time."""
-        shelf = self._shelf = self._shelf or self._pair.trial.shelf(self._case)
-        shelf.move(self._pair.rng)
-        if not checked:
-            return self._turn(p.CANDIDATE, number, None, shift=shelf.shift)
-        shelf.clear(number, self._pair.rng.randrange(256))
-        turn = self._turn(p.CANDIDATE, number, shelf.files(number), shift=shelf.shift)
-        self._left[number] = shelf.take(number, turn.outputs)
-        return turn
-
-    def _take_peer(self, label: str, number: int) -> None:
-        try:
-            self._turn(label, number, None)
-        except ChildError as error:
-            _, peer = self._subjects.pop(label)
-            self._readings.pop(label)
-            self._pair.miss(self._case, peer, reason_of(error))
-
-    def _turn(
-        self, label: str, number: int, outputs: tuple[p.Stored, ...] | None, *, shift: int = 0
-    ) -> Turn:
-        process, subject = self._subjects[label]
-        deadline_s = self._pair.trial.run_s if label == p.CANDIDATE else _TURN_S
-        process.take(self._case.case)
-        bound = (self._case.case, number, subject)
-        turn = take_turn(process, bound, outputs=outputs, deadline_s=deadline_s, shift=shift)
-        self._readings[label].append(turn.reading)
-        return turn

@@ -94,6 +94,13 @@ class Hello(Record):
     guards_down: tuple[Guard, ...] = ()
 
 
+class Probe(Record):
+    """Compute on the device what the judge knows beforehand: see `probe_answer`."""
+
+    kind: Literal["probe"] = "probe"
+    factor: int = Field(ge=1, lt=1 << 16)
+
+
 class Take(Record):
     """Copy a case's inputs into the worker, and onto the device."""
 
@@ -226,6 +233,7 @@ Message = Annotated[
     LoadCandidate
     | LoadPeers
     | Hello
+    | Probe
     | Take
     | Drop
     | Lend
@@ -245,6 +253,12 @@ MESSAGES: TypeAdapter[Message] = TypeAdapter(Message)
 
 class Done(Record):
     """The message was heeded."""
+
+
+class Probed(Record):
+    """What the device computed."""
+
+    sum: int
 
 
 class Prepared(Record):

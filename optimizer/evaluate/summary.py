@@ -1,6 +1,6 @@
 """From the readings of a confirming run to what stands in its evidence (pure)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -27,10 +27,6 @@ DEVICE_HOPELESS = 1.5
 """The same on a device, whose own clock no other process disturbs, and where compiling is dear."""
 SIT_OUT = 1.5
 """A peer this many times slower than the best sits out the pairs after the first."""
-NO_FAULTS = 4
-"""Minor page faults a call that count as none."""
-CLOCK_SLACK_MS = 0.3
-CLOCK_SLACK = 0.5
 CERTAIN = Interval(low=1.0, estimate=1.0, high=1.0)
 
 
@@ -44,6 +40,7 @@ class Reading:
     parent_ms: float
     late_ms: float = 0.0
     """How long the device was still busy after the end event, on whatever stream."""
+    preemptions: int = 0
 
     def by(self, figure: Figure) -> float:
         """Return the time of a figure."""
@@ -213,45 +210,6 @@ def versus(workloads: Sequence[WorkloadEvidence], peer: str, figure: Figure) -> 
     if not by_workload:
         return 1.0
     return combined_ratios(by_workload, {w.workload: w.weight for w in workloads})[0]
-
-
-def find_faults(
-    pairs: Sequence[Pair], measured: Measured, baseline: str, *, host_clock: bool
-) -> Iterator[str]:
-    """Yield why the measurement of a workload can't be trusted.
-
-    Args:
-        pairs: All complete process pairs.
-        measured: The workload.
-        baseline: The best peer's name.
-        host_clock: The calls run on the host, so that the judge's clock sees all of each.
-    """
-    if measured.handed_back:
-        return
-    name = measured.workload
-    mine = [r for pair in pairs for r in pair[name][CANDIDATE]]
-    theirs = [r for pair in pairs for r in pair[name][baseline]]
-    ours_faults, their_faults = (median(r.faults for r in side) for side in (mine, theirs))
-    if (ours_faults > NO_FAULTS) != (their_faults > NO_FAULTS):
-        yield (
-            f"{name}: page faults on one side only, {ours_faults:g} a call in the kernel and "
-            f"{their_faults:g} in {baseline}"
-        )
-    fastest = median_of(mine, "device_ms")
-    if fastest < measured.impossible_below_ms:
-        yield (
-            f"{name}: {fastest:.4g} ms is less than the {measured.impossible_below_ms:.4g} ms that "
-            "its outputs need at the data sheet's bandwidth"
-        )
-    gap = _gap_ms(mine) - _gap_ms(theirs)
-    if host_clock and gap > max(CLOCK_SLACK_MS, CLOCK_SLACK * median_of(mine, "call_ms")):
-        yield f"{name}: the judge's clock saw the kernel take {gap:.3g} ms longer than it says"
-    if any(r.parent_ms < r.call_ms for r in mine):
-        yield f"{name}: the kernel's clock ran ahead of the judge's"
-
-
-def _gap_ms(readings: Sequence[Reading]) -> float:
-    return median(r.parent_ms - r.call_ms for r in readings)
 
 
 def _peer_rows(pairs: Sequence[Pair], workload: str) -> tuple[PeerRow, ...]:

@@ -162,7 +162,7 @@ class CudaClock:
         if self._cold:
             self._fill()
         else:
-            torch.cuda._sleep(_SLEEP_CYCLES)  # noqa: SLF001 - the only sleep that torch has
+            torch.cuda._sleep(_SLEEP_CYCLES)  # type: ignore[no-untyped-call] # noqa: SLF001 - torch has no other
 
     def _wait(self) -> None:
         """Wait until the device is idle, on every stream."""

@@ -28,6 +28,7 @@ from optimizer.evaluate.memory import (
     tensors_of,
 )
 from optimizer.evaluate.peers import PeerAbsentError, Peers
+from optimizer.evaluate.probing import probe
 from optimizer.evaluate.timing import Call, Clock, make_clock
 from optimizer.evaluate.ward import Ward
 from optimizer.executor import Executor
@@ -73,6 +74,8 @@ class Worker:
         match message:
             case p.Hello():
                 return self._greet(message)
+            case p.Probe(factor=factor):
+                return p.Probed(sum=probe(factor, self._device))
             case p.LoadCandidate():
                 return self._load_candidate(message)
             case p.LoadPeers():

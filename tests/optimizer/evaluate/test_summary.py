@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from knowledge.evidence import WorkloadEvidence
+from optimizer.evaluate.faults import Clocks, find_faults
 from optimizer.evaluate.protocol import CANDIDATE
 from optimizer.evaluate.summary import (
     TWIN,
@@ -15,7 +16,6 @@ from optimizer.evaluate.summary import (
     describe_null,
     describe_ratio,
     describe_workload,
-    find_faults,
     staying,
     versus,
 )
@@ -54,7 +54,9 @@ def describe(*pairs: Pair, measured: Measured | None = None) -> WorkloadEvidence
 
 
 def faults_of(readings: Mapping[str, list[Reading]], measured: Measured | None = None) -> list[str]:
-    return list(find_faults([{"w": readings}], measured or make_measured(), EAGER, host_clock=True))
+    return list(
+        find_faults([{"w": readings}], measured or make_measured(), EAGER, clocks=Clocks(host=True))
+    )
 
 
 def test_the_baseline_is_the_fastest_peer_over_all_pairs() -> None:
