@@ -93,6 +93,13 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     _add_registry_folder(evaluate)
     _add_json(evaluate)
 
+    what = "say which operators' checks prove anything"
+    admit = _add(commands, "admit", "cli_admit", "admit", what)
+    admit.add_argument("operator", nargs="?", help="one operator of the registry (all of them)")
+    admit.add_argument("--hardware", default="cpu", metavar="H", help=_HARDWARE_HELP)
+    _add_registry_folder(admit)
+    _add_json(admit)
+
     doctor = _add(commands, "doctor", "cli_search", "doctor", "say what this machine can do")
     _add_json(doctor)
 

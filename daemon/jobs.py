@@ -26,6 +26,7 @@ from daemon.logs import find_log
 from operator_registry.record import Record
 from optimizer.job import (
     AaResult,
+    AdmitResult,
     BenchResult,
     DoctorResult,
     ErrorEvent,
@@ -40,7 +41,9 @@ from optimizer.job import (
     load_event,
 )
 
-Task = Literal["optimize", "evaluate", "verify", "doctor", "bench", "aa", "throughput", "redteam"]
+Task = Literal[
+    "optimize", "evaluate", "verify", "doctor", "bench", "aa", "throughput", "redteam", "admit"
+]
 Result = (
     OptimizeResult
     | EvaluateResult
@@ -49,6 +52,7 @@ Result = (
     | AaResult
     | ThroughputResult
     | RedteamResult
+    | AdmitResult
     | DoctorResult
 )
 Progress = PhaseEvent | TrialEvent

@@ -9,6 +9,7 @@ OptimizerError
 ├── StoreError           the database is away, or is of another schema version
 ├── KernelFolderError    a published kernel's folder is damaged or of another version
 ├── KeyFileError         a signing key's file can't be read or written
+├── DegenerateOperatorError  (evaluate.admission) the operator's checks accept what nobody computed
 ├── UnsupportedDeviceError  the kernel is for a device that is not here
 └── RunnerError          the machine failed, so nothing is known of the candidate
     └── WorkerLostError  the worker process died between two candidates

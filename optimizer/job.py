@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, TypeAdapter, model_validator
 
+from knowledge.admission import Admission
 from knowledge.evaluation import Environment, Evaluation
 from knowledge.evidence import Evidence, Verdict
 from operator_registry.hardware import HardwareSpec
@@ -268,8 +269,28 @@ class RedteamResult(Record):
     """Cheats that got through, twins that were refused, and kinds that prove nothing."""
 
 
+class AdmitRequest(Record):
+    """Probe operators: does what nobody computed pass their checks?"""
+
+    operators: tuple[Operator, ...]
+    hardware: HardwareSpec
+    """Whose public workloads and dtypes count; it need not be here."""
+    state_folder: Path
+
+
+class AdmitResult(Record):
+    """What the probes found of each operator."""
+
+    admissions: tuple[Admission, ...]
+    failures: tuple[str, ...] = ()
+    """Why an operator could not be probed."""
+
+
 class DoctorRequest(Record):
     """Say what this machine can build, run, time and sandbox."""
+
+    state_folder: Path | None = None
+    """Where judges remember devices that failed."""
 
 
 class Ability(Record):
@@ -328,6 +349,7 @@ class ResultEvent(Record):
         | AaResult
         | ThroughputResult
         | RedteamResult
+        | AdmitResult
         | DoctorResult
     )
 

@@ -12,6 +12,7 @@ from knowledge.fitness import fitness
 from knowledge.outcome import Passed
 from knowledge.verdict import judge
 from operator_registry.record import Record
+from optimizer.admit import admit_all
 from optimizer.bench import bench
 from optimizer.bench_aa import bench_aa
 from optimizer.bench_throughput import bench_throughput
@@ -22,6 +23,8 @@ from optimizer.job import (
     FIRST_ALPHA,
     AaRequest,
     AaResult,
+    AdmitRequest,
+    AdmitResult,
     BenchRequest,
     BenchResult,
     CannotRun,
@@ -59,6 +62,7 @@ Result = (
     | AaResult
     | ThroughputResult
     | RedteamResult
+    | AdmitResult
     | DoctorResult
 )
 Stopped = Callable[[], bool]
@@ -152,7 +156,12 @@ def run_redteam(request: RedteamRequest, tell: Tell, stopped: Stopped) -> Redtea
 
 def run_doctor(request: DoctorRequest, tell: Tell, stopped: Stopped) -> DoctorResult:
     """Say what this machine can do."""
-    return DoctorResult(abilities=examine())
+    return DoctorResult(abilities=examine(request.state_folder))
+
+
+def run_admit(request: AdmitRequest, tell: Tell, stopped: Stopped) -> AdmitResult:
+    """Probe operators."""
+    return admit_all(request, tell=tell, stopped=stopped)
 
 
 TASKS: Mapping[str, Task] = {
@@ -163,6 +172,7 @@ TASKS: Mapping[str, Task] = {
     "aa": Task(AaRequest, run_aa),
     "throughput": Task(ThroughputRequest, run_throughput),
     "redteam": Task(RedteamRequest, run_redteam),
+    "admit": Task(AdmitRequest, run_admit),
     "doctor": Task(DoctorRequest, run_doctor),
 }
 

@@ -22,8 +22,10 @@ from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.confirm import Confirmation
 from optimizer.evaluate.findings import Claim
+from optimizer.evaluate.health import Watch, name_device
 from optimizer.evaluate.ledger import Ledger
 from optimizer.evaluate.peer_table import PeerTable
+from optimizer.evaluate.process import Process
 from optimizer.evaluate.screen import is_library_only
 from optimizer.evaluate.statistics import quick, undisturbed
 from optimizer.evaluate.trial import Trial
@@ -73,6 +75,7 @@ class Evaluator:
         self._rng = random.Random(fresh_seed())  # noqa: S311 - its seed is secret
         spares = _SPARES if self.builds_ahead else 1
         self._workers = Workers(self._bench.place, timed=self._bench.timed, spares=spares)
+        self._watch = _make_watch(self._bench)
         self._foreseen: Batch | None = None
         self.ledger = Ledger()
         self._close = weakref.finalize(self, self._bench.close)
@@ -151,7 +154,10 @@ class Evaluator:
             msg = f"there is no {self._bench.hardware.name} here, so nothing can be confirmed"
             raise RunnerError(msg)
         until = time.monotonic() + deadline_s
+        if self._watch is not None:
+            self._watch.refuse_cordoned()
         self._rest()
+        self._bench.refuse_degenerate()
         peers = self._bench.peer_table(self._public_cases())
         dispatch = frozenset(handed_back)
         claim = Claim(
@@ -253,6 +259,9 @@ class Evaluator:
             if not isinstance(time_or_failure, WorkloadTime):
                 return time_or_failure
             times.append(time_or_failure)
+        broken = trial.probe()
+        if broken is not None:
+            return broken
         return Passed(times=tuple(times), library_only=library_only)
 
     def _measure(
@@ -277,10 +286,15 @@ class Evaluator:
 
     def _make_trial(self, candidate: Candidate) -> Trial:
         bench = self._bench
-        process = self._workers.open()
+        process = self._open_worker()
         if self.builds_ahead:
             self._workers.refill()
         return Trial(bench.operator, bench.hardware, candidate, process, bench.run_s)
+
+    def _open_worker(self) -> Process:
+        if self._watch is None:
+            return self._workers.open()
+        return self._watch.open(self._workers.open, self._workers.end)
 
     def _forget(self, batch: Batch) -> None:
         for case in batch.drawn:
@@ -299,3 +313,10 @@ class Evaluator:
             outcome=outcome,
             took_s=took_s,
         )
+
+
+def _make_watch(bench: Workbench) -> Watch | None:
+    """Return what watches the device; a processor needs nobody."""
+    if bench.place.device == "cpu":
+        return None
+    return Watch(bench.folder, name_device(bench.hardware.name))

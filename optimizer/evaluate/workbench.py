@@ -14,6 +14,12 @@ from optimizer.binding import instances
 from optimizer.candidate import Candidate
 from optimizer.environment import detect_environment
 from optimizer.errors import PlanError, RunnerError
+from optimizer.evaluate.admission import (
+    DegenerateOperatorError,
+    admit,
+    find_admission,
+    keep_admission,
+)
 from optimizer.evaluate.building import Builder, Built, Pending
 from optimizer.evaluate.cases import CaseMaker, CheckedCase, Request
 from optimizer.evaluate.draws import (
@@ -172,6 +178,22 @@ class Workbench:
             distributions=distributions_under(self.effort.guards),
         )
         return self.maker.make(requests)
+
+    def refuse_degenerate(self) -> None:
+        """Go on only if the operator's checks prove anything; found out once for each operator.
+
+        Raises:
+            DegenerateOperatorError: They do not.
+            RunnerError: The reference fails.
+        """
+        key = digest(self.operator.digest, self.hardware.target, JUDGE_VERSION)
+        path = self.folder / "admissions" / f"{key[:32]}.json"
+        admission = find_admission(path)
+        if admission is None:
+            admission = admit(self.maker, self.hardware.target, seed=fresh_seed())
+            keep_admission(path, admission)
+        if not admission.admitted:
+            raise DegenerateOperatorError.of(admission)
 
     def screen(self, candidate: Candidate) -> Failed | None:
         """Return why a candidate is not even built, None where it is."""

@@ -28,6 +28,7 @@ COMMANDS = (
     ("pr", "close"),
     ("run",),
     ("serve",),
+    ("admit",),
     ("doctor",),
     ("bench", "catalog"),
     ("demo",),
