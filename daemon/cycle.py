@@ -220,9 +220,9 @@ class Cycle:
     ) -> Publication | None:
         if result.kernel_folder is None or result.evidence is None:
             return None
-        seal(result.kernel_folder, self.signing_key)
         proposal = Proposal(
             evidence=result.evidence,
+            signed_by=seal(result.kernel_folder, self.signing_key),
             origin=result.candidate.origin if result.candidate else "",
             note=result.candidate.note if result.candidate else "",
             outcomes=result.outcomes,

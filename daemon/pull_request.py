@@ -9,9 +9,11 @@ from pydantic import Field, ValidationError
 
 from daemon.forge import PullRequest, PullRequestDraft
 from daemon.markdown import bullets, code, plain, table
-from daemon.pull_request_tables import by_workload, errors, times
+from daemon.pull_request_tables import by_workload, errors, profile, times
 from knowledge.evidence import Evidence
+from knowledge.verdict import judge
 from operator_registry.record import Record, digest
+from optimizer.profile_rows import chain
 
 LABELS = ("kernelevolve",)
 EDITED_LABEL = "human-edited"
@@ -34,6 +36,8 @@ class Proposal:
     """Trials of the search by the kind of their outcome."""
     shares: Mapping[str, float] = field(default_factory=dict)
     """By model, which share of its time this operator takes on this hardware."""
+    signed_by: str = ""
+    """The public key that signs the folder; empty where none does."""
 
     @property
     def path(self) -> str:
@@ -140,6 +144,9 @@ def _sections(proposal: Proposal, head: str, *, rows: int | None) -> Iterator[st
     yield f"### By workload ({figure}, slowest ratio first)\n\n{by_workload(evidence, rows=rows)}"
     yield f"### Device time and call time\n\n{times(evidence, rows=rows)}"
     yield f"### Errors\n\n{_checked(evidence)}\n\n{errors(evidence, rows=rows)}"
+    if told := profile(evidence, rows=rows):
+        yield f"### Profile\n\n{told}"
+    yield f"### Evidence\n\n{_evidence(proposal)}"
     if proposal.shares:
         yield f"### Models\n\n{_models(proposal)}"
     yield f"### Environment\n\n{_environment(evidence)}"
@@ -166,6 +173,26 @@ def _checked(evidence: Evidence) -> str:
         f"after the kernel was frozen (seed {evidence.seed}). Worst error against a float64 "
         "oracle, relative to its scale:"
     )
+
+
+def _evidence(proposal: Proposal) -> str:
+    """Return the links from source to verdict, and who vouches for them."""
+    evidence = proposal.evidence
+    source, artefacts, launched, verdict = chain(evidence, judge(evidence).kind)
+    links = [
+        ("source", code(source)),
+        ("built to", ", ".join(map(code, artefacts)) or "nothing of its own"),
+        ("launched", ", ".join(map(code, launched))),
+        ("verdict", code(verdict)),
+        ("raw samples", code(evidence.samples_sha256[:12]) if evidence.samples_sha256 else "none"),
+        (
+            "signature",
+            f"Ed25519, by {code(proposal.signed_by)}"
+            if proposal.signed_by
+            else "unsigned: no key vouches for who measured this",
+        ),
+    ]
+    return table(("", ""), links)
 
 
 def _models(proposal: Proposal) -> str:

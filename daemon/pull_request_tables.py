@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from daemon.markdown import code, table
+from daemon.markdown import code, plain, table
 from knowledge.evidence import Evidence, Figure, PeerRow, WorkloadEvidence
 from optimizer.kernel_page import ratio_text
+from optimizer.profile_rows import not_measured, profile_tables
 
 INCUMBENT = "incumbent"
 """The name, or its first part, under which the published kernel runs among the peers."""
@@ -60,6 +61,20 @@ def errors(evidence: Evidence, *, rows: int | None) -> str:
     shown = _shown(evidence, rows)
     lines = [[_workload(w), f"{w.error:.2e}", f"{w.reference_error:.2e}"] for w in shown]
     return table(("workload", "new", "reference"), lines) + _rest(evidence, shown)
+
+
+def profile(evidence: Evidence, *, rows: int | None) -> str:
+    """Return the profile's tables, this kernel's beside the best peer's; empty without one."""
+    parts = []
+    for told in profile_tables(evidence):
+        lines = [
+            [code(cell) if place in told.names else cell for place, cell in enumerate(cells)]
+            for cells in told.cells[:rows]
+        ]
+        parts.append(f"{told.title}:\n\n{table(told.heads, lines)}")
+    if lacking := not_measured(evidence):
+        parts.append("Not in this profile: " + plain("; ".join(lacking)))
+    return "\n\n".join(parts)
 
 
 def _shown(evidence: Evidence, rows: int | None) -> Sequence[WorkloadEvidence]:

@@ -5,12 +5,11 @@ from pathlib import Path
 from optimizer.kernel_page import sign_kernel
 
 
-def seal(folder: Path | None, key: Path | None) -> None:
-    """Sign a kernel's folder, where there is one and a key to sign with.
+def seal(folder: Path | None, key: Path | None) -> str:
+    """Sign a kernel's folder, and return the public key; empty without a folder or a key.
 
     Raises:
         KeyFileError: The key can't be read.
         KernelFolderError: The folder is damaged.
     """
-    if folder is not None and key is not None:
-        sign_kernel(folder, key)
+    return sign_kernel(folder, key) if folder is not None and key is not None else ""

@@ -2,23 +2,30 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from knowledge.evidence import Evidence, Interval, WorkloadEvidence
+from knowledge.verdict import judge
 from operator_registry.registry import Operator
 from optimizer.binding import launched
 from optimizer.errors import KernelFolderError
 from optimizer.host_text import host_function
 from optimizer.kernel import (
     EVIDENCE_LIMIT_BYTES,
+    PLOT_LIMIT_BYTES,
     Kernel,
     Variant,
     code_file,
     read_kernel,
     write_files,
 )
-from optimizer.kernel_plot import latency_svg
+from optimizer.kernel_plot import distribution_svg, latency_svg
+from optimizer.profile_rows import Rows, chain, not_measured, profile_tables
 from optimizer.signing import SIGNATURE, public_key, sign_folder
+
+_BREAKING = str.maketrans({"|": "/", "`": "'", "\n": " "})
+"""What would end a cell or a name in Markdown."""
 
 
 def write_kernel(folder: Path, kernel: Kernel) -> None:
@@ -57,8 +64,24 @@ def _variant_files(variant: Variant) -> dict[str, str]:
         code_file(variant.candidate): variant.candidate.code,
         "plan.json": _lines(bare.to_json(indent=2)),
         "evidence.json": evidence,
-        "plots/latency.svg": latency_svg(variant.evidence),
+        **_plots(variant.evidence),
     }
+
+
+def _plots(evidence: Evidence) -> dict[str, str]:
+    """Return the pictures by file name.
+
+    Raises:
+        KernelFolderError: One is larger than git should hold.
+    """
+    plots = {"plots/latency.svg": latency_svg(evidence)}
+    if any(w.quantiles_ms for w in evidence.workloads):
+        plots["plots/distribution.svg"] = distribution_svg(evidence)
+    for name, text in plots.items():
+        if len(text.encode()) > PLOT_LIMIT_BYTES:
+            msg = f"{name} takes {len(text.encode())} bytes"
+            raise KernelFolderError(msg)
+    return plots
 
 
 def sign_kernel(folder: Path, key: Path) -> str:
@@ -142,8 +165,8 @@ def _variant(kernel: Kernel, variant: Variant) -> Iterator[str]:
     yield from _losses(evidence)
     yield f"![Latency beside every peer]({variant.name}/plots/latency.svg)"
     yield from _host_side(kernel, variant)
-    if any(r.registers is not None for r in evidence.resources):
-        yield _resources(evidence)
+    yield from _profile(kernel, variant)
+    yield _chain(evidence)
     yield _environment(evidence)
 
 
@@ -216,14 +239,36 @@ def _losses(evidence: Evidence) -> Iterator[str]:
         yield "\n".join(("Not tested:\n", *(f"- {what}" for what in evidence.not_tested)))
 
 
-def _resources(evidence: Evidence) -> str:
-    rows = (
-        f"| `{r.kernel}` | {_or_dash(r.registers)} | {_or_dash(r.spill_bytes)} "
-        f"| {_or_dash(r.shared_bytes)} |"
-        for r in evidence.resources
+def _profile(kernel: Kernel, variant: Variant) -> Iterator[str]:
+    evidence = variant.evidence
+    if any(w.quantiles_ms for w in evidence.workloads):
+        yield f"![All samples beside the best peer's]({variant.name}/plots/distribution.svg)"
+    bandwidth = kernel.hardware.limits.dram_bandwidth_gb_s
+    for rows in profile_tables(evidence, bandwidth_gb_s=bandwidth):
+        lines = [rows.heads, ("---",) * len(rows.heads), *map(partial(_cells, rows), rows.cells)]
+        yield f"{rows.title}:"
+        yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    if lacking := not_measured(evidence):
+        yield "\n".join(("Not in this profile:\n", *(f"- {why}" for why in lacking)))
+
+
+def _cells(rows: Rows, cells: tuple[str, ...]) -> tuple[str, ...]:
+    """Return cells that no name can break out of."""
+    bare = (cell.translate(_BREAKING) for cell in cells)
+    return tuple(f"`{c}`" if place in rows.names else c for place, c in enumerate(bare))
+
+
+def _chain(evidence: Evidence) -> str:
+    """Return the links that tie the verdict to the source."""
+    source, artefacts, launched_names, verdict = chain(evidence, judge(evidence).kind)
+    built = ", ".join(f"`{name}`" for name in artefacts) or "nothing of its own"
+    ran = ", ".join(f"`{name.translate(_BREAKING)}`" for name in launched_names)
+    samples = evidence.samples_sha256[:12]
+    kept = f" The raw samples' hash is `{samples}`." if samples else ""
+    return (
+        f"From source to verdict: source `{source}`, built to {built}, launched {ran}: "
+        f"`{verdict}`.{kept}"
     )
-    head = "| kernel | registers | spilled bytes | shared bytes |"
-    return "\n".join((head, "| --- | ---: | ---: | ---: |", *rows))
 
 
 def _environment(evidence: Evidence) -> str:
@@ -241,10 +286,6 @@ def _function_text(source: str, name: str) -> str:
 
 def _fenced(language: str, text: str) -> str:
     return f"```{language}\n{text.strip()}\n```"
-
-
-def _or_dash(count: int | None) -> str:
-    return "-" if count is None else str(count)
 
 
 def _lines(text: str) -> str:

@@ -3,8 +3,16 @@
 from hashlib import sha256
 
 from knowledge.evaluation import Environment, Evaluation
-from knowledge.evidence import Evidence, Interval, NullRun, PeerRow, WorkloadEvidence
+from knowledge.evidence import (
+    Evidence,
+    Interval,
+    KernelResources,
+    NullRun,
+    PeerRow,
+    WorkloadEvidence,
+)
 from knowledge.outcome import Outcome, Passed, PeerTime, WorkloadTime
+from knowledge.profile import KernelCounters, KernelTime, Profile, SideProfile, StallReason
 from operator_registry.hardware import CompileTarget, HardwareSpec, Limits
 from operator_registry.registry import Operator
 from operator_registry.spec import (
@@ -136,4 +144,43 @@ def make_evidence(
         checked_sizes=21,
         seed=7,
         measured_at="2026-11-30T12:00:00Z",
+    )
+
+
+def make_profiled(candidate: Candidate) -> Evidence:
+    """Evidence of a gain of 2.0 with a profile, resources and distributions."""
+    evidence = make_evidence(candidate, 2.0)
+    counted = KernelCounters(
+        kernel="mul", device_ms=1, dram_bytes=4e6, bandwidth_gb_s=4000,
+        stalls=(StallReason(reason="long_scoreboard", share=0.6),),
+    )  # fmt: skip
+    ours = SideProfile(
+        subject=candidate.id,
+        kernels=(KernelTime(kernel="scale", launches=1, device_ms=0.5),),
+        not_measured=("hardware counters: there is no ncu here",),
+    )
+    baseline = SideProfile(
+        subject="reference/eager",
+        kernels=(KernelTime(kernel="mul", launches=1, device_ms=1),),
+        counters=(counted,),
+    )
+    resources = KernelResources(
+        kernel="scale", artefact_sha256="abc" * 21 + "a", registers=32, spill_bytes=0,
+        shared_bytes=0, occupancy=1.0,
+    )  # fmt: skip
+    row = evidence.workloads[0].model_copy(
+        update={
+            "share_of_roofline": 0.8,
+            "quantiles_ms": tuple(0.4 + 0.01 * i for i in range(21)),
+            "baseline_quantiles_ms": tuple(0.9 + 0.01 * i for i in range(21)),
+        }
+    )
+    return evidence.model_copy(
+        update={
+            "workloads": (row,),
+            "profile": (Profile(workload="w0", ours=ours, baseline=baseline),),
+            "resources": (resources,),
+            "launched": ("scale",),
+            "samples_sha256": "d" * 64,
+        }
     )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from daemon.forge import PullRequest
 from daemon.pull_request import (
     EDITED_LABEL,
@@ -9,7 +11,7 @@ from daemon.pull_request import (
     make_draft,
 )
 from knowledge.evidence import Evidence, PeerRow
-from tests.makers import make_candidate, make_evidence
+from tests.makers import make_candidate, make_evidence, make_profiled
 
 HEAD = "a" * 40
 
@@ -128,6 +130,39 @@ def test_what_strangers_wrote_pings_nobody_and_forges_no_marker() -> None:
     marker = find_marker(body)
     assert marker is not None
     assert marker.key == proposal.key
+
+
+def test_the_profile_stands_beside_the_baselines() -> None:
+    body = body_of(make_proposal(evidence=make_profiled(make_candidate())))
+
+    rows = section(body, "Profile")
+    assert "| `w0` | 80.0 % | 40.0 % |" in rows
+    assert "| `w0` | `this kernel` | `scale` | 1 | 0.5 |" in rows
+    assert "| `reference/eager` | `mul` | 1 | 4 | 4000 | - | long scoreboard 60 % |" in rows
+    assert "there is no ncu here" in rows
+
+
+def test_without_a_profile_there_is_no_section() -> None:
+    assert "### Profile" not in body_of(make_proposal())
+
+
+def test_the_links_from_source_to_verdict_are_told() -> None:
+    evidence = make_profiled(make_candidate())
+
+    rows = section(body_of(make_proposal(evidence=evidence)), "Evidence")
+
+    assert f"| source | `{evidence.source_sha256[:12]}` |" in rows
+    assert "| built to | `abcabcabcabc` |" in rows
+    assert "| launched | `scale` |" in rows
+    assert "| verdict | `better` |" in rows
+
+
+def test_it_says_who_signed_or_that_nobody_did() -> None:
+    signed = replace(make_proposal(), signed_by="f" * 64)
+
+    assert "unsigned" in section(body_of(make_proposal()), "Evidence")
+    assert "unsigned" not in section(body_of(signed), "Evidence")
+    assert "f" * 64 in section(body_of(signed), "Evidence")
 
 
 def test_a_body_of_many_workloads_stays_below_what_code_hosts_take() -> None:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge.profile import KernelTime
 from optimizer.errors import KernelFolderError
 from optimizer.kernel import (
+    PLOT_LIMIT_BYTES,
     ByPeer,
     ByVariant,
     Dispatch,
@@ -19,7 +21,8 @@ from optimizer.kernel import (
     read_kernel,
 )
 from optimizer.kernel_page import kernel_files, write_kernel
-from tests.makers import HARDWARE, OPERATOR, make_candidate, make_evidence
+from optimizer.kernel_plot import distribution_svg, latency_svg
+from tests.makers import HARDWARE, OPERATOR, make_candidate, make_evidence, make_profiled
 
 CANDIDATE = make_candidate(block=8)
 
@@ -163,3 +166,63 @@ def test_the_picture_is_small_and_the_same_every_time() -> None:
 
     assert first[name] == second[name]
     assert len(first[name]) < 200_000
+
+
+def make_with_profile() -> Kernel:
+    evidence = make_profiled(CANDIDATE)
+    return make_kernel(OPERATOR, HARDWARE, candidate=CANDIDATE, evidence=evidence)
+
+
+def test_the_page_shows_the_profile_beside_the_baselines() -> None:
+    page = kernel_files(make_with_profile())["README.md"]
+
+    assert "| `w0` | 80.0 % | 40.0 % |" in page
+    assert "| `reference/eager` | `mul` | 1 | 4 | 4000 | 20000 % | long scoreboard 60 % |" in page
+    assert "| `scale` | 32 | 0 | 0 | 100 % |" in page
+    assert "- hardware counters: there is no ncu here" in page
+
+
+def test_the_page_ties_the_verdict_to_the_source() -> None:
+    kernel = make_with_profile()
+    (variant,) = kernel.variants.values()
+    source = variant.evidence.source_sha256[:12]
+
+    page = kernel_files(kernel)["README.md"]
+
+    assert f"source `{source}`, built to `abcabcabcabc`, launched `scale`: `better`" in page
+
+
+def test_both_distributions_are_drawn_where_they_are_known() -> None:
+    known, unknown = kernel_files(make_with_profile()), kernel_files(make(2.0))
+    name = next(name for name in known if name.endswith("distribution.svg"))
+
+    assert name in known["README.md"]
+    assert "this kernel" in known[name]
+    assert "reference/eager" in known[name]
+    assert name not in unknown
+
+
+@pytest.mark.parametrize("workloads", [1, 200])
+def test_pictures_of_however_many_workloads_are_small(workloads: int) -> None:
+    evidence = make_profiled(CANDIDATE)
+    many = evidence.model_copy(update={"workloads": evidence.workloads * workloads})
+
+    for draw in (latency_svg, distribution_svg):
+        assert len(draw(many).encode()) < PLOT_LIMIT_BYTES
+
+
+def test_no_name_breaks_out_of_the_page() -> None:
+    kernel = make_with_profile()
+    (variant,) = kernel.variants.values()
+    (profile,) = variant.evidence.profile
+    evil = KernelTime(kernel="a | b`\n# c", launches=1, device_ms=1)
+    baseline = profile.baseline.model_copy(update={"kernels": (evil,)})
+    shown = variant.evidence.model_copy(
+        update={"profile": (profile.model_copy(update={"baseline": baseline}),)}
+    )
+
+    page = kernel_files(make_kernel(OPERATOR, HARDWARE, candidate=CANDIDATE, evidence=shown))[
+        "README.md"
+    ]
+
+    assert "`a / b' # c`" in page
