@@ -23,8 +23,12 @@ def form_of(tensor: Tensor) -> Form:
     )
 
 
-def map_file(file: TensorFile) -> Tensor:
-    """Return the tensor that lies in a file; whoever else maps the file sees what is written.
+def map_file(file: TensorFile, *, shared: bool = True) -> Tensor:
+    """Return the tensor that lies in a file.
+
+    Args:
+        file: The file.
+        shared: Whoever else maps the file sees what is written; else the file is only read.
 
     Raises:
         RuntimeError: The file can't be mapped.
@@ -33,7 +37,7 @@ def map_file(file: TensorFile) -> Tensor:
     elements = torch.Size(file.shape).numel()
     if elements == 0:
         return torch.empty(file.shape, dtype=dtype)
-    flat = torch.from_file(file.path, shared=True, size=elements, dtype=dtype)
+    flat = torch.from_file(file.path, shared=shared, size=elements, dtype=dtype)
     return flat.view(file.shape)
 
 
@@ -55,8 +59,8 @@ def write_value(folder: Path, name: str, value: Value) -> Stored:
 def read_value(stored: Stored, device: str = "cpu") -> Value:
     """Return a copy of what is stored, on a device."""
     if isinstance(stored, TensorFile):
-        return map_file(stored).clone().to(device)
-    return [map_file(member).clone().to(device) for member in stored]
+        return map_file(stored, shared=False).clone().to(device)
+    return [map_file(member, shared=False).clone().to(device) for member in stored]
 
 
 def reserve(folder: Path, name: str, forms: Sequence[Form]) -> tuple[TensorFile, ...]:

@@ -67,11 +67,13 @@ class Limits:
     scratch_bytes: int | None = 2 << 30
     """What its scratch folder holds, which is memory."""
     disk_bytes: int | None = 4 << 30
-    """What it writes into all of `write`."""
+    """What it writes into all of `write` and `fill`."""
     read: tuple[Path, ...] = ()
     """What it sees beside Python, the packages, compilers and drivers."""
     write: tuple[Path, ...] = ()
-    """Folders of the judge that it may write in; they must exist."""
+    """Folders and files of the judge that it may write in; they must exist."""
+    fill: tuple[Path, ...] = ()
+    """Folders of the judge with files that it may write into, but make none and remove none."""
     device: str = "cpu"
     """The kind of device whose driver it may open, as torch names it."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -302,6 +304,7 @@ def _terms(limits: Limits, scratch: Path) -> Terms:
         parent=os.getpid(),
         read=outermost([*_readable(), *limits.read]),
         write=tuple(str(path.resolve()) for path in limits.write),
+        fill=tuple(str(path.resolve()) for path in limits.fill),
         devices=devices(limits.device),
         scratch_bytes=bounded.scratch_bytes,
         memory_bytes=private,

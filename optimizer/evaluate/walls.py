@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 from optimizer.evaluate import seccomp
 from optimizer.evaluate import walls_kernel as kernel
 from optimizer.evaluate.guards import Guard, Guards
-from optimizer.evaluate.walls_files import enter_root, hide_processes
+from optimizer.evaluate.walls_files import enter_root, give_up_files, hide_processes
 from optimizer.evaluate.walls_terms import Terms
 from optimizer.evaluate.walls_watch import watch
 
@@ -54,11 +54,11 @@ def enter(terms: Terms, *, status: int) -> None:
         with contextlib.suppress(OSError):
             kernel.raise_loopback()
     if had & kernel.NEW_PIDS:
-        _pass_the_porter(terms, had, status)
+        own_root = _pass_the_porter(terms, had, status)
     else:
-        _change_files(terms, had)
+        own_root = _change_files(terms, had)
     os.close(status)
-    _settle(terms, had)
+    _settle(terms, had, own_root=own_root)
 
 
 def _leave_namespaces(guards: Guards) -> int:
@@ -81,8 +81,8 @@ def _leave_namespaces(guards: Guards) -> int:
     return had
 
 
-def _pass_the_porter(terms: Terms, had: int, status: int) -> None:
-    """Start the watch, and from it the worker, in which alone this returns."""
+def _pass_the_porter(terms: Terms, had: int, status: int) -> bool:
+    """Start the watch, and from it the worker, in which alone this returns: see `_change_files`."""
 
     def tell(line: str) -> None:
         os.write(status, f"{line}\n".encode())
@@ -94,12 +94,13 @@ def _pass_the_porter(terms: Terms, had: int, status: int) -> None:
     os.close(held)
     _outlive_nobody(alive)
     bounded = _bound_processes(terms)
-    _change_files(terms, had)
+    own_root = _change_files(terms, had)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if worker := os.fork():
         kernel.hide_memory()
         watch(worker, terms, count=not bounded, tell=tell)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    return own_root
 
 
 def _wait_for(watch_pid: int) -> NoReturn:
@@ -116,15 +117,17 @@ def _outlive_nobody(alive: int) -> None:
     os.close(alive)
 
 
-def _change_files(terms: Terms, had: int) -> None:
+def _change_files(terms: Terms, had: int) -> bool:
+    """Return whether the files are seen in a root of the child's own."""
     if not had & kernel.NEW_MOUNTS:
-        return
+        return False
     if terms.guards.up(Guard.FILES):
         with contextlib.suppress(OSError):
             enter_root(terms)
-            return
+            return True
     with contextlib.suppress(OSError):
         hide_processes()
+    return False
 
 
 def _bound_processes(terms: Terms) -> bool:
@@ -146,11 +149,14 @@ def _kernel_version() -> tuple[int, int]:
     return int(major), int("".join(filter(str.isdecimal, minor)) or 0)
 
 
-def _settle(terms: Terms, had: int) -> None:
+def _settle(terms: Terms, had: int, *, own_root: bool) -> None:
     """Give up, in the worker, what it does not need."""
     _take_limits_on(terms, own_user=bool(had & kernel.NEW_USER))
     with contextlib.suppress(OSError):
         kernel.forgo_privileges()
+    if terms.guards.up(Guard.FILES):
+        with contextlib.suppress(OSError):
+            give_up_files(terms, own_root=own_root)
     families = None
     if terms.guards.up(Guard.NETWORK):
         families = (_LOCAL, *_INTERNET) if had & kernel.NEW_NETWORK else (_LOCAL,)

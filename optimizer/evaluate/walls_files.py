@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from optimizer.evaluate import walls_kernel as kernel
+from optimizer.evaluate import walls_landlock as landlock
 from optimizer.evaluate.guards import Guard
 from optimizer.evaluate.walls_terms import Terms
 
@@ -18,6 +19,8 @@ _LINKS: Final = {
     "stderr": "/proc/self/fd/2",
 }
 _TEMPORARY: Final = "/tmp"  # noqa: S108 - in the child's own root; nobody else writes there
+_VISIBLE: Final = ("/proc", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+"""What is read beside `Terms.read` where there is no root of one's own."""
 _SHARED: Final = "/dev/shm"  # noqa: S108 - likewise
 
 
@@ -40,6 +43,24 @@ def enter_root(terms: Terms) -> None:
     os.chdir(terms.scratch)
 
 
+def give_up_files(terms: Terms, *, own_root: bool) -> None:
+    """Give up all rights to files that the terms don't name, in whatever root there is.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
+    visible = ("/",) if own_root else (*terms.read, *_VISIBLE)
+    landlock.restrict(
+        [
+            *((path, landlock.READ) for path in visible),
+            *((f"/dev/{name}", landlock.FILL) for name in _HARMLESS),
+            *((path, landlock.FILL) for path in (*terms.devices, *terms.fill)),
+            *((path, landlock.ALL) for path in (terms.scratch, *terms.write)),
+            *((path, landlock.ALL) for path in ((_TEMPORARY, _SHARED) if own_root else ())),
+        ]
+    )
+
+
 def hide_processes() -> None:
     """Show only the processes of this namespace, in the root that is there.
 
@@ -55,7 +76,7 @@ def _fill_root(terms: Terms, root: str) -> None:
     for path in terms.read:
         _show(path, root, read_only=True)
     _make_devices(terms.devices, root)
-    for path in terms.write:
+    for path in (*terms.write, *terms.fill):
         _show(path, root, read_only=False)
     _make_folder(f"{root}/var")
     with contextlib.suppress(FileExistsError):

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Any, Self
 
 from optimizer.evaluate.guards import Guard, Guards, without
 
@@ -19,6 +19,8 @@ class Terms:
     """What it sees of the file system."""
     write: tuple[str, ...] = ()
     """Folders of the judge that it may write in."""
+    fill: tuple[str, ...] = ()
+    """Folders of the judge with files that it may write into; it makes and removes none."""
     devices: tuple[str, ...] = ()
     """Device files beside the harmless ones."""
     scratch_bytes: int | None = None
@@ -27,7 +29,7 @@ class Terms:
     total_bytes: int | None = None
     """Memory of all processes."""
     disk_bytes: int | None = None
-    """What they write into `write`."""
+    """What they write into `write` and `fill`."""
     cpu_s: int | None = None
     file_bytes: int | None = None
     processes: int | None = None
@@ -47,5 +49,7 @@ class Terms:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return what travelled."""
-        told = json.loads(text)
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in told.items()})
+        told: dict[str, Any] = json.loads(text)
+        listed = {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
+        made: Self = cls(**(told | listed))
+        return made

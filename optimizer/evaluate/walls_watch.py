@@ -48,7 +48,7 @@ class Usage:
 
     def __post_init__(self) -> None:
         """Look how full the disks are before anything runs."""
-        self._free = {path: _free_bytes(path) for path in self.terms.write}
+        self._free = {path: _free_bytes(path) for path in (*self.terms.write, *self.terms.fill)}
 
     @property
     def patience_s(self) -> float:
