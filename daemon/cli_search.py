@@ -111,7 +111,12 @@ def evaluate(args: Namespace, terminal: Terminal) -> int:
 
 def doctor(args: Namespace, terminal: Terminal) -> int:
     """Say what this machine can build, run, time and sandbox, and what to install."""
-    result = run_job("doctor", DoctorRequest(), "this machine", terminal)
+    result = run_job(
+        "doctor",
+        DoctorRequest(state_folder=Settings.load().state / "artefacts"),
+        "this machine",
+        terminal,
+    )
     if not isinstance(result, DoctorResult):
         return tell_stopped(terminal)
     if terminal.as_json:

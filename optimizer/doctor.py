@@ -3,7 +3,7 @@
 import importlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -12,6 +12,7 @@ import torch
 
 from optimizer.environment import cpu_name, driver_version
 from optimizer.errors import OptimizerError
+from optimizer.evaluate.health import find_states, remedy
 from optimizer.evaluate.sandbox import Limits, call
 from optimizer.job import Ability
 from optimizer.targets.cpu import REMEDY, CpuTarget, compiler_version, host_cpu_arch
@@ -42,9 +43,27 @@ _BUSY: Final = 0.7
 _SANDBOX: Final = Limits(wall_s=60.0)
 
 
-def examine() -> tuple[Ability, ...]:
-    """Return what this machine can do and, of what it can't, what to install."""
-    return tuple(check() for check in CHECKS)
+def examine(state_folder: Path | None = None) -> tuple[Ability, ...]:
+    """Return what this machine can do and, of what it can't, what to install.
+
+    Args:
+        state_folder: Where judges remember devices that failed.
+    """
+    devices = () if state_folder is None else find_devices(state_folder)
+    return (*(check() for check in CHECKS), *devices)
+
+
+def find_devices(state_folder: Path) -> Iterator[Ability]:
+    """Yield each device that failed of late: it is cordoned, or on its way there."""
+    for file, state in find_states(state_folder):
+        last, how = state.faults[-1], "cordoned after " if state.cordoned else ""
+        count = len(state.faults)
+        yield Ability(
+            name=f"run on {state.device}",
+            able=not state.cordoned,
+            detail=f"{how}{count} failures in a row, the last at {last.at}: {last.reason}",
+            remedy=remedy(file) if state.cordoned else "",
+        )
 
 
 def reply(text: str) -> str:

@@ -201,7 +201,9 @@ class AaRequest(Record):
     per_comparison: int = Field(default=16, ge=2)
     """Pairs that serve one comparison."""
     rounds: int = Field(default=3, ge=1)
-    """Samples of each side in each of its pairs."""
+    """Samples of each side in each pair of an A/A comparison."""
+    trial_rounds: int = Field(default=7, ge=1)
+    """The same in a trial of a true gain."""
     commit: str
     command: str
     shard: tuple[int, int] = (1, 1)

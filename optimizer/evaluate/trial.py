@@ -96,6 +96,12 @@ class Trial:
         found = attempt("run", lambda: self.process.tell(measure, p.Samples, deadline_s=deadline_s))
         return self._find_change(found) or found if isinstance(found, p.Samples) else found
 
+    def probe(self) -> Failed | TimedOut | None:
+        """Return how the candidate has broken the device's context, None where all is well."""
+        if self.process.place.device == "cpu":
+            return None
+        return attempt("run", self.process.probe)
+
     def observe(self, case: CheckedCase) -> Trace | Failed | TimedOut | Cheated:
         """Return what one call on a case runs; a candidate that runs the undeclared is a cheat."""
         message = p.Observe(case=case.case.key, set=0, subject=p.CANDIDATE)

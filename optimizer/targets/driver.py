@@ -15,6 +15,7 @@ _SIGNATURES: Final = {
     "cuInit": (ctypes.c_uint,),
     "cuDriverGetVersion": (ctypes.POINTER(ctypes.c_int),),
     "cuDeviceGet": (ctypes.POINTER(ctypes.c_int), ctypes.c_int),
+    "cuDeviceGetUuid": (_POINTER, ctypes.c_int),
     "cuDeviceGetAttribute": (ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_int),
     "cuDevicePrimaryCtxRetain": (ctypes.POINTER(_POINTER), ctypes.c_int),
     "cuCtxGetCurrent": (ctypes.POINTER(_POINTER),),
@@ -86,6 +87,14 @@ class Driver:
         if code:
             raise self.error(name, code)
 
+    def allows(self, name: str) -> bool:
+        """Return whether a function without arguments succeeds on this device."""
+        try:
+            self.call(name)
+        except DriverError:
+            return False
+        return True
+
     def error(self, call: str, code: int) -> DriverError:
         """Return the error for a return code, in the driver's words."""
         words = []
@@ -127,6 +136,13 @@ class Driver:
             msg = f"a kernel wants {size_bytes} bytes of shared memory, the device has {most.value}"
             raise OSError(msg)
         self.call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, size_bytes)
+
+    def device_uuid(self, index: int) -> str:
+        """Return what tells a device from all others; it needs no context."""
+        device, uuid = ctypes.c_int(), (ctypes.c_uint8 * 16)()
+        self.call("cuDeviceGet", ctypes.byref(device), index)
+        self.call("cuDeviceGetUuid", ctypes.byref(uuid), device)
+        return bytes(uuid).hex()
 
     def version(self) -> str:
         """Return the highest CUDA version that the driver knows, such as ``13.0``."""
