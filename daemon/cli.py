@@ -147,7 +147,10 @@ def _add_aa(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
     aa.add_argument("--trials", type=int, default=200, metavar="N", help="a true gain (200)")
     aa.add_argument("--pairs", type=int, default=60, help="process pairs kept alive (60)")
     aa.add_argument("--per-comparison", type=int, default=16, help="pairs in each (16)")
-    aa.add_argument("--rounds", type=int, default=3, help="samples a side in each pair (3)")
+    what = "samples of each side in each pair (3; on a device 2)"
+    aa.add_argument("--rounds", type=int, metavar="N", help=what)
+    what = "the same in the trials of true gains (7; on a device 3)"
+    aa.add_argument("--trial-rounds", type=int, metavar="N", help=what)
     what = "for aa.json, whose rows stay (benchmarks/cpu, benchmarks/H)"
     aa.add_argument("--out", type=Path, metavar="DIR", help=what)
     aa.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="one part of N")

@@ -4,6 +4,7 @@ import shlex
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -17,12 +18,15 @@ from optimizer.job import AaRequest, AaResult
 
 __all__ = ["FAULTS", "MISUSE", "bench_aa"]
 MISUSE = (*OTHER_MISUSE,)
+ROUNDS: Final = {"cpu": (3, 7), "cuda": (2, 3), "rocm": (2, 3)}
+"""Samples of a side in each pair, of a comparison and of a trial: a device's clock is quieter."""
 
 
 def bench_aa(args: Namespace, terminal: Terminal) -> int:
     """Compare a kernel with itself, again and again, and write the table."""
     hardware = find_hardware(load_given(args.registry), args.hardware)
     kind = "cpu" if hardware.target == "cpu" else hardware.name
+    rounds, trial_rounds = ROUNDS[hardware.target]
     folder: Path = args.out or Path("benchmarks") / kind
     try:
         request = AaRequest(
@@ -33,7 +37,8 @@ def bench_aa(args: Namespace, terminal: Terminal) -> int:
             trials=args.trials,
             pairs=args.pairs,
             per_comparison=args.per_comparison,
-            rounds=args.rounds,
+            rounds=args.rounds or rounds,
+            trial_rounds=args.trial_rounds or trial_rounds,
             commit=args.commit or find_revision(Path(__file__).parent) or "",
             command=shlex.join(("kernelevolve", *sys.argv[1:])),
             shard=args.shard,

@@ -17,6 +17,7 @@ from optimizer.evaluate.building import Built
 from optimizer.evaluate.memory import write_value
 from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.sandbox import ChildError
+from optimizer.evaluate.statistics import quick
 from optimizer.evaluate.summary import Reading
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.turns import take_turn
@@ -30,6 +31,8 @@ _SETS = 2
 _DEADLINE_S = 60.0
 _STARTED_AT_ONCE = {"cpu": 4, "cuda": 16}
 _CALIBRATED, _CALIBRATION_SAMPLES = 8, 9
+_MOST_FIXED = 0.15
+"""What a call may cost beside its work, as a share of that: more is a disturbed calibration."""
 
 
 class Stand:
@@ -85,7 +88,8 @@ class Stand:
         found: dict[str, list[Reading]] = {name: [] for name in sides}
         for process, work in sides.values():
             self._prepare(process, work)
-        for number in range(self._request.rounds):
+        rounds = self._request.rounds if gain == 1 else self._request.trial_rounds
+        for number in range(rounds):
             for name in self._rng.sample(list(sides), len(sides)):
                 found[name].append(self._turn(*sides[name], number % _SETS))
         return found
@@ -179,13 +183,13 @@ class Stand:
         """Return what a call costs beside its work, in units of work."""
         work = work_of(self._request.hardware.target)
         times = {amount: self._time_of(amount) for amount in (work, 2 * work)}
-        unit_ms = (times[2 * work] - times[work]) / work
-        return max(0.0, times[work] / unit_ms - work)
+        unit_ms = max(times[2 * work] - times[work], 1e-9) / work
+        return min(max(0.0, times[work] / unit_ms - work), _MOST_FIXED * work)
 
     def _time_of(self, work: int) -> float:
         times = []
         for process in range(min(_CALIBRATED, len(self._processes))):
             self._prepare(process, work)
             samples = [self._turn(process, work, n % _SETS) for n in range(_CALIBRATION_SAMPLES)]
-            times.append(median(sample.device_ms for sample in samples))
+            times.append(quick([sample.device_ms for sample in samples]))
         return median(times)

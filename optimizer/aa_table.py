@@ -68,7 +68,9 @@ class AaTable(Record):
     environment: Environment | None
     alpha: float
     rounds: int
-    """Samples of each side in each pair of a comparison."""
+    """Samples of each side in each pair of an A/A comparison."""
+    trial_rounds: int
+    """The same in a trial of a true gain."""
     per_comparison: int
     summary: AaSummary
     rows: tuple[AaRow, ...]
@@ -130,7 +132,7 @@ def table(aa: AaTable) -> str:
         "",
         _null_text(aa),
         "",
-        "Minimum gain 1.05, true gains made by the amount of work:",
+        _power_text(aa),
         "",
         "| true gain | measured | trials | Better | must be |",
         "| ---: | ---: | ---: | ---: | --- |",
@@ -157,6 +159,13 @@ def _null_text(aa: AaTable) -> str:
         f"({aa.alpha * found.comparisons:.2g} expected at most). "
         f"Ratios of process pairs spread by {found.pair_spread:.2%}; "
         f"{_first_text(found.first_process)}"
+    )
+
+
+def _power_text(aa: AaTable) -> str:
+    return (
+        f"Minimum gain 1.05, true gains made by the amount of work, {aa.trial_rounds} samples a "
+        "side in each pair:"
     )
 
 

@@ -156,6 +156,7 @@ def _known(file: Path) -> tuple[AaRow, ...]:
 def _add(request: AaRequest, rows: Sequence[AaRow], stand: Stand) -> None:
     """Put rows into the table; another shard may be doing the same."""
     file = request.folder / "aa.json"
+    request.folder.mkdir(parents=True, exist_ok=True)
     with file_lock(request.state_folder / "aa.lock"):
         known = {(row.gain, row.number): row for row in (*_known(file), *rows)}
         both = tuple(known[key] for key in sorted(known))
@@ -164,6 +165,7 @@ def _add(request: AaRequest, rows: Sequence[AaRow], stand: Stand) -> None:
             environment=stand.bench.environment,
             alpha=FIRST_ALPHA,
             rounds=request.rounds,
+            trial_rounds=request.trial_rounds,
             per_comparison=request.per_comparison,
             summary=summarise(both),
             rows=both,

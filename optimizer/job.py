@@ -41,6 +41,8 @@ class OptimizeRequest(Record):
     alpha: float = Field(default=FIRST_ALPHA, gt=0, lt=1)
     incumbent_folder: Path | None = None
     """The published kernel to beat; its candidates are tried first."""
+    accept_weak_sandbox: bool = False
+    """Let foreign proposers' candidates run although a wall around them is missing here."""
 
 
 class OptimizeResult(Record):
