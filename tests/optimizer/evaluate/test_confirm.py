@@ -1,13 +1,17 @@
 """The confirming run, end to end with few pairs: what stands in its evidence."""
 
+import hashlib
 import json
+from pathlib import Path
 
 import pytest
 
 from knowledge.evidence import Evidence
 from knowledge.outcome import Failed, Incorrect, TimedOut
 from knowledge.verdict import judge
+from optimizer.audit import find_flaw
 from optimizer.evaluate.evaluator import Evaluator
+from optimizer.evaluate.samples import find_samples
 from tests.makers import OPERATOR
 from tests.optimizer.evaluate.bad import BAD, GOOD, make
 from tests.optimizer.evaluate.conftest import EFFORT
@@ -45,6 +49,41 @@ def test_the_run_says_how_it_was_made(evidence: Evidence) -> None:
     assert evidence.operator_digest == OPERATOR.digest
     assert evidence.launched == ("scale",)
     assert evidence.resources[0].kernel == "scale"
+
+
+def test_its_arithmetic_follows_from_the_raw_samples_that_were_kept(
+    evidence: Evidence, state: Path
+) -> None:
+    samples = find_samples(state, evidence.samples_sha256)
+
+    assert samples is not None
+    assert find_flaw(evidence, samples) is None
+
+
+def test_each_workload_shows_both_distributions(evidence: Evidence) -> None:
+    row = evidence.workloads[0]
+
+    assert len(row.quantiles_ms) == len(row.baseline_quantiles_ms) == 21
+    assert list(row.quantiles_ms) == sorted(row.quantiles_ms)
+    assert row.quantiles_ms[0] <= row.device_ms <= row.quantiles_ms[-1]
+
+
+def test_what_is_proven_is_built_from_source_whatever_lies_there(
+    evaluator: Evaluator, evidence: Evidence, state: Path
+) -> None:
+    """A stale binary with a record that fits it is neither found nor run."""
+    for record in state.glob("artefacts/*/artefact.json"):
+        if evidence.source_sha256 in record.read_text():
+            library = record.with_name("kernels.so")
+            library.write_bytes(library.read_bytes() + b"stale")
+            old = evidence.resources[0].artefact_sha256
+            stale = hashlib.sha256(library.read_bytes()).hexdigest()
+            record.write_text(record.read_text().replace(old, stale))
+
+    again = evaluator.confirm(GOOD, deadline_s=0.01, alpha=ALPHA, handed_back={"w1"})
+
+    assert isinstance(again, Evidence), again
+    assert stale not in {r.artefact_sha256 for r in again.resources}
 
 
 def test_the_null_stands_beside_it(evidence: Evidence) -> None:
