@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from optimizer.evaluate.process import Place, Process, start_ready
 from optimizer.evaluate.protocol import Case
+from optimizer.evaluate.sandbox import ChildError
 
 
 @dataclass
@@ -50,8 +51,12 @@ class Workers:
 
     def forget(self, case: Case) -> None:
         """Let the one in use forget a case."""
-        if self._current is not None and self._current.alive:
+        if self._current is None or not self._current.alive:
+            return
+        try:
             self._current.drop(case)
+        except ChildError:
+            self.end()  # it holds nothing any more
 
     def refill(self) -> None:
         """Start as many spares as are missing, and return at once."""
