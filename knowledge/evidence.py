@@ -34,6 +34,8 @@ class PeerRow(Record):
     name: str
     device_ms: float
     call_ms: float
+    peak_bytes: int | None = None
+    """Of memory in one call; None where it was not weighed."""
 
 
 class WorkloadEvidence(Record):
@@ -64,6 +66,9 @@ class WorkloadEvidence(Record):
     quantiles_ms: tuple[float, ...] = ()
     """Of all samples of what serves, from the least to the greatest in steps of 5 %."""
     baseline_quantiles_ms: tuple[float, ...] = ()
+    peak_bytes: int | None = None
+    """Memory of one call at its peak: inputs, outputs and workspace; None if not weighed."""
+    workspace_bytes: int | None = None
     share_of_roofline: float | None = None
     error: float
     """Worst error of the kernel against the float64 oracle, relative to the oracle's scale."""
@@ -159,6 +164,12 @@ class Evidence(Record):
     library_only: bool = False
     checked_sizes: int
     """Public and drawn sizes whose outputs agreed."""
+    checked_seeds: int = 0
+    """Secret seeds that values came from."""
+    distributions: tuple[str, ...] = ()
+    """What values were drawn by."""
+    memory_leave: float = 1.1
+    """How many times the baseline's peak of memory the kernel may take, by the spec."""
     seed: int
     """The master seed of the drawn sizes and values, told after the run."""
     conditions: Conditions | None = None

@@ -11,6 +11,9 @@ from knowledge.evidence import (
 )
 from knowledge.fitness import FLOOR
 
+MEMORY_SLACK_BYTES = 1 << 20
+"""Allocators round up, and a table of addresses is nobody's gain."""
+
 
 def judge(evidence: Evidence) -> Verdict:
     """Return what the evidence proves.
@@ -19,7 +22,7 @@ def judge(evidence: Evidence) -> Verdict:
     be below 0.98 of the baseline, and nothing speaks against the measurement. NotBetter: the
     opposite is proven. Unclear: everything between, and whatever can't be trusted.
     """
-    return _find_bar(evidence) or _weigh(evidence)
+    return _find_bar(evidence) or _find_heavy(evidence) or _weigh(evidence)
 
 
 def _find_bar(evidence: Evidence) -> Verdict | None:
@@ -37,6 +40,22 @@ def _find_bar(evidence: Evidence) -> Verdict | None:
         return Unclear(
             reason=f"the baseline beside itself shows a ratio of {_text(null)}, where there is none"
         )
+    return None
+
+
+def _find_heavy(evidence: Evidence) -> NotBetter | None:
+    """Return the verdict of a kernel that buys its speed with memory, without the spec's leave."""
+    for workload in _served(evidence):
+        peaks = {row.name: row.peak_bytes for row in workload.peers}
+        mine, theirs = workload.peak_bytes, peaks.get(workload.best_peer)
+        if mine is None or theirs is None:
+            continue
+        if mine > evidence.memory_leave * theirs + MEMORY_SLACK_BYTES:
+            return NotBetter(
+                reason=f"{workload.workload} takes {mine / 1e6:.0f} MB at its peak where the "
+                f"baseline takes {theirs / 1e6:.0f}; the spec allows {evidence.memory_leave:g} "
+                "times as much"
+            )
     return None
 
 

@@ -76,7 +76,7 @@ class Confirmation:
             failure = failure or self._measure(built, findings, first, stack)
             if failure is not None:
                 return failure
-            evidence = findings.evidence(built, checked_sizes=len(checks) + len(public))
+            evidence = findings.evidence(built, checked=[*checks, *public])
             return self._profile(built, findings, evidence)
 
     def _profile(self, built: Built, findings: Findings, evidence: Evidence) -> Evidence:
@@ -143,6 +143,9 @@ class Confirmation:
             failure = trial.load(built)
             if failure is not None:
                 return failure
+            failed = findings.weights.weigh_candidate(trial, findings.public)
+            if failed is not None:
+                return failed
             held_out = trial.check(checks, self._rng)
             if not isinstance(held_out, Agreement):
                 return held_out
@@ -241,6 +244,7 @@ class Confirmation:
         if broken is not None:
             return broken
         findings.pairs.append(found)
+        findings.weights.weigh_peers(processes.peers, findings.public, _peers_of(found))
         for workload, bursts in pair.bursts.items():
             findings.bursts.setdefault(workload, []).append(bursts)
         return None
@@ -256,7 +260,18 @@ class Confirmation:
 
     def _trial(self, process: Process) -> Trial:
         bench = self.bench
-        return Trial(bench.operator, bench.hardware, self.claim.candidate, process, bench.run_s)
+        return Trial(
+            bench.operator,
+            bench.hardware,
+            self.claim.candidate,
+            process,
+            bench.run_s,
+            thorough=True,
+        )
+
+
+def _peers_of(pair: summary.Pair) -> Mapping[str, Sequence[str]]:
+    return {workload: summary.peers_in(readings) for workload, readings in pair.items()}
 
 
 def _let_sit_out(

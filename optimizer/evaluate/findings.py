@@ -20,6 +20,7 @@ from optimizer.evaluate.peer_table import AbsentPeer, tell_absent
 from optimizer.evaluate.peers import EAGER
 from optimizer.evaluate.samples import find_samples, keep_samples, read_pairs
 from optimizer.evaluate.screen import is_library_only
+from optimizer.evaluate.weights import Weights
 from optimizer.evaluate.workbench import JUDGE_VERSION, Workbench
 from optimizer.profilers.compiler import resources
 from optimizer.profilers.trace import Trace
@@ -61,8 +62,14 @@ class Findings:
     """By public workload."""
     traces: dict[str, Trace] = field(default_factory=dict)
     """What a profiler saw of a call on each public workload."""
+    weights: Weights = field(init=False)
+    """The memory that both sides take."""
     absent: list[AbsentPeer] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin with no weights."""
+        self.weights = Weights(self.bench.effort.guards)
 
     def recall(self) -> None:
         """Begin with the pairs of earlier confirming runs, where their samples are still here."""
@@ -96,9 +103,10 @@ class Findings:
         """Return the interval of the weighted geometric mean over the workloads."""
         return summary.describe_ratio(self._workloads(), alpha=self.claim.alpha)
 
-    def evidence(self, built: Built, *, checked_sizes: int) -> Evidence:
-        """Return the evidence."""
-        bench, claim, rows = self.bench, self.claim, self._workloads()
+    def evidence(self, built: Built, *, checked: Sequence[CheckedCase]) -> Evidence:
+        """Return the evidence of a candidate whose outputs agreed on the checked cases."""
+        bench, claim = self.bench, self.claim
+        rows = [self.weights.describe(row) for row in self._workloads()]
         weights = {row.workload: row.weight for row in rows}
         return Evidence(
             candidate=claim.candidate.id,
@@ -121,7 +129,10 @@ class Findings:
             resources=resources(built.artefact, bench.hardware),
             launched=self._launched(),
             library_only=is_library_only(claim.candidate),
-            checked_sizes=checked_sizes,
+            checked_sizes=len(checked),
+            checked_seeds=len({seed for case in checked for seed in case.seeds}),
+            distributions=tuple(dict.fromkeys(case.distribution for case in checked)),
+            memory_leave=bench.operator.spec.precision.memory,
             seed=claim.seed,
             conditions=self._conditions(rows),
             faults=tuple(self._faults(rows)),

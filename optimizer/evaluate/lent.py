@@ -63,6 +63,11 @@ class Lent:
         asked = self._asked.get(case, [])
         self._ready = [(a, self._cut(slot, *a)) for a, slot in zip(asked, slots, strict=False)]
 
+    def holds(self, tensor: Tensor) -> bool:
+        """Return whether a tensor lies in the lent memory."""
+        begin = self._memory.data_ptr()
+        return begin <= tensor.data_ptr() < begin + self._memory.numel()
+
     def begin(self, case: str) -> None:
         """Begin a call: the next output is its first."""
         if case != self._case:

@@ -51,6 +51,11 @@ def needs_graph(peer: str) -> bool:
     return peer.endswith(_GRAPH)
 
 
+def uncaptured(peer: str) -> str:
+    """Return the same peer without a CUDA graph around it."""
+    return peer.removesuffix(_GRAPH)
+
+
 class Peers:
     """The forms of an operator, ready to be called in every mode."""
 

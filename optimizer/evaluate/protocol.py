@@ -220,6 +220,14 @@ class Observe(Record):
     subject: str
 
 
+class Weigh(Record):
+    """Call a subject and tell how much memory that takes; nothing that is timed comes after."""
+
+    kind: Literal["weigh"] = "weigh"
+    case: str
+    subject: str
+
+
 class Count(Record):
     """Mark one call for a tool that counts what the device does, and that runs this process."""
 
@@ -245,6 +253,7 @@ Message = Annotated[
     | Fire
     | Burst
     | Observe
+    | Weigh
     | Count,
     Field(discriminator="kind"),
 ]
@@ -308,6 +317,19 @@ class Fired(Record):
 
     sample: Sample
     outputs: tuple[Form | tuple[Form, ...], ...] = ()
+
+
+class Weighed(Record):
+    """Memory of one call."""
+
+    peak_bytes: int
+    """Inputs, outputs and all else that was held at once."""
+    workspace_bytes: int
+    """What of it is neither input nor output."""
+    held_bytes: int = 0
+    """What of it was taken in the call: outputs and workspace."""
+    resident_bytes: int = 0
+    """By how much the process grew; see `profilers.memory`."""
 
 
 class CountRequest(Record):

@@ -45,6 +45,7 @@ class Shelf:
             RunnerError: There is no room for the outputs.
         """
         self._case = case
+        self._poisons = process.place.guards.up(Guard.POISON)
         self._careful = process.place.guards.up(Guard.CANARIES)
         self._layouts = _lay_out(spec, case, sized=sized)
         self._memory: Memory | None = None
@@ -69,6 +70,7 @@ class Shelf:
         Raises:
             RunnerError: It can't be reached any more.
         """
+        byte = byte if self._poisons else 0
         self._byte = byte
         if self._memory is None:
             scrub(self._case.outputs[number], byte)

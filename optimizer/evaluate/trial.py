@@ -102,6 +102,16 @@ class Trial:
             return None
         return attempt("run", self.process.probe)
 
+    def weigh(self, case: CheckedCase) -> p.Weighed | Failed | TimedOut:
+        """Return how much memory a call on a case takes."""
+        message = p.Weigh(case=case.case.key, subject=p.CANDIDATE)
+
+        def tell() -> p.Weighed:
+            self.shelf(case)
+            return self.process.tell(message, p.Weighed, deadline_s=self.run_s + _OBSERVE_S)
+
+        return attempt("run", tell)
+
     def observe(self, case: CheckedCase) -> Trace | Failed | TimedOut | Cheated:
         """Return what one call on a case runs; a candidate that runs the undeclared is a cheat."""
         message = p.Observe(case=case.case.key, set=0, subject=p.CANDIDATE)

@@ -27,7 +27,7 @@ from optimizer.evaluate.memory import (
     members_of,
     tensors_of,
 )
-from optimizer.evaluate.peers import PeerAbsentError, Peers
+from optimizer.evaluate.peers import PeerAbsentError, Peers, uncaptured
 from optimizer.evaluate.probing import probe
 from optimizer.evaluate.timing import Call, Clock, make_clock
 from optimizer.evaluate.ward import Ward
@@ -111,6 +111,8 @@ class Worker:
                 return self._fire(message)
             case p.Observe():
                 return self._observe(message)
+            case p.Weigh():
+                return self._weigh(message)
             case p.Count():
                 return self._count(message)
 
@@ -271,6 +273,24 @@ class Worker:
         call = self._bind((message.case, message.set, message.subject))
         return p.Observed(trace=trace(call, device=self._device))
 
+    def _weigh(self, message: p.Weigh) -> Record:
+        # Only here, as above; and a captured call is weighed as it was before its capture.
+        from optimizer.profilers.memory import weigh  # noqa: PLC0415
+
+        call = self._bind((message.case, 0, uncaptured(message.subject)))
+        self._ward.release()
+        taken, outputs = weigh(call, device=self._device)
+        self._ward.release()
+        lent = sum(t.nbytes for t in _flat(outputs) if self._lent.holds(t))
+        inputs = sum(t.nbytes for t in _flat(self._held.values(message.case, 0)))
+        held = taken.traced_bytes + lent
+        return p.Weighed(
+            peak_bytes=inputs + held,
+            workspace_bytes=max(0, held - sum(t.nbytes for t in _flat(outputs))),
+            held_bytes=held,
+            resident_bytes=taken.resident_bytes,
+        )
+
     def _count(self, message: p.Count) -> Record:
         call = self._bind((message.case, message.set, message.subject))
         call()
@@ -317,6 +337,10 @@ def _given(value: Given | None, what: str) -> Given:
         msg = f"the worker holds no {what.removeprefix('a ')} yet"
         raise OutOfTurnError(msg)
     return value
+
+
+def _flat(values: Sequence[Value]) -> list[Tensor]:
+    return [tensor for value in values for tensor in tensors_of(value)]
 
 
 def _store(
