@@ -10,9 +10,12 @@ from knowledge.outcome import Failed, Incorrect, Passed
 from operator_registry.hardware import HardwareSpec
 from optimizer.candidate import Candidate
 from optimizer.errors import RunnerError
+from optimizer.evaluate.building import Builder, Built
 from optimizer.evaluate.evaluator import Evaluator
+from optimizer.evaluate.sandbox import Limits
 from optimizer.plan import Launch, Plan
 from optimizer.targets import find_obstacle
+from optimizer.targets.target import Build, Instance
 from tests.makers import OPERATOR
 
 CODE = """\
@@ -79,3 +82,43 @@ def test_a_kernel_that_imports_os_never_runs(judge: Evaluator) -> None:
 def test_nothing_is_confirmed_without_a_device(judge: Evaluator) -> None:
     with pytest.raises(RunnerError, match="h200"):
         judge.confirm(make(), deadline_s=1, alpha=0.01, handed_back=())
+
+
+def test_what_is_asked_for_next_is_built_and_its_sizes_drawn_ahead(judge: Evaluator) -> None:
+    first, second = make("# first\n" + CODE), make("# second\n" + CODE)
+
+    judge.evaluate([first], ahead=[second])
+    drawn_s = judge.ledger.seconds["cases"]
+    (evaluation,) = judge.evaluate([second])
+
+    assert evaluation.outcome == Passed(times=())
+    assert judge.ledger.seconds["cases"] == drawn_s
+
+
+def test_others_than_those_foreseen_get_sizes_of_their_own(judge: Evaluator) -> None:
+    foreseen, other = make("# foreseen\n" + CODE), make("# other\n" + CODE)
+
+    judge.evaluate([foreseen], ahead=[foreseen])
+    drawn_s = judge.ledger.seconds["cases"]
+    (evaluation,) = judge.evaluate([other])
+
+    assert evaluation.outcome == Passed(times=())
+    assert judge.ledger.seconds["cases"] > drawn_s
+
+
+def test_equal_builds_are_made_once_side_by_side(tmp_path: Path, h200: HardwareSpec) -> None:
+    builder = Builder(h200, tmp_path, limits=Limits(wall_s=120))
+    instance = Instance(
+        kernel="scale", types=("*fp32", "*fp32", "i32", "fp32"),
+        divisible=(True, True, False, False), constants=(("BLOCK", 1024),),
+    )  # fmt: skip
+
+    one, two, other = builder.build(
+        [Build(code=code, instances=(instance,)) for code in (CODE, CODE, "# other\n" + CODE)]
+    )
+
+    assert isinstance(one, Built)
+    assert one == two
+    assert isinstance(other, Built)
+    assert one.folder != other.folder
+    builder.close()
