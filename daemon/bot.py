@@ -57,6 +57,7 @@ def open_cycle(
             state=settings.state,
             store_url=settings.store_url,
             signing_key=settings.signing_key,
+            accept_weak_sandbox=settings.accept_weak_sandbox,
             holder=role.holder,
             clock=time.time,
             keep_going=lambda: not is_stopped() and role.renew(),

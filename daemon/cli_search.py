@@ -67,6 +67,7 @@ def optimize(args: Namespace, terminal: Terminal) -> int:
         budget_s=args.budget or registry.config.budget_s,
         minimum_gain=registry.config.minimum_gain,
         incumbent_folder=out.absolute() if out.is_dir() else None,
+        accept_weak_sandbox=settings.accept_weak_sandbox,
     )
     title = f"{operator.name} on {hardware.name}"
     result = run_job("optimize", request, title, terminal)

@@ -52,6 +52,7 @@ class Cycle:
     """False once the daemon should stop, or has lost its role."""
     signing_key: Path | None = None
     """What kernels are signed with; unsigned where it is None."""
+    accept_weak_sandbox: bool = False
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None
     _planned: list[str] = field(default_factory=list, init=False)
     _ends: list[End] = field(default_factory=list, init=False)
@@ -201,6 +202,7 @@ class Cycle:
             budget_s=work.budget_s,
             minimum_gain=work.minimum_gain,
             incumbent_folder=self._incumbent(goal, revision),
+            accept_weak_sandbox=self.accept_weak_sandbox,
         )
 
     def _incumbent(self, goal: StoredGoal, revision: str) -> Path | None:

@@ -39,6 +39,8 @@ class Settings(BaseModel):
     """The private key that kernels are signed with; see ``kernelevolve key new``."""
     trusted_keys: str = Field(default="", pattern=r"^([0-9a-f]{64}(,[0-9a-f]{64})*)?$")
     """Public keys in hex, by commas. Where there are some, `verify` asks for one's signature."""
+    accept_weak_sandbox: bool = False
+    """Let foreign proposers' candidates run where `doctor` misses a wall around foreign code."""
     author_name: str = Field(default="kernelevolve", min_length=1)
     author_email: str = Field(default="kernelevolve@localhost", min_length=1)
 

@@ -13,7 +13,8 @@ import torch
 from optimizer.environment import cpu_name, driver_version
 from optimizer.errors import OptimizerError
 from optimizer.evaluate.health import find_states, remedy
-from optimizer.evaluate.sandbox import Limits, call
+from optimizer.evaluate.walls_probe import LOST, find_missing
+from optimizer.evaluate.walls_probe import REMEDY as WALLS_REMEDY
 from optimizer.job import Ability
 from optimizer.targets.cpu import REMEDY, CpuTarget, compiler_version, host_cpu_arch
 from optimizer.targets.driver import open_driver
@@ -40,7 +41,6 @@ _TYPES: Final = ("*fp32", "*fp32")
 _PIP: Final = "pip install 'triton>=3.6' 'numpy<2.4'"
 _ARCH: Final = "sm_90"
 _BUSY: Final = 0.7
-_SANDBOX: Final = Limits(wall_s=60.0)
 
 
 def examine(state_folder: Path | None = None) -> tuple[Ability, ...]:
@@ -64,11 +64,6 @@ def find_devices(state_folder: Path) -> Iterator[Ability]:
             detail=f"{how}{count} failures in a row, the last at {last.at}: {last.reason}",
             remedy=remedy(file) if state.cordoned else "",
         )
-
-
-def reply(text: str) -> str:
-    """Return the text: what a sandboxed child is asked, to see that it answers."""
-    return text
 
 
 def _build_cpp() -> Ability:
@@ -154,14 +149,17 @@ def _run_cuda() -> Ability:
 
 
 def _sandbox() -> Ability:
-    name = "run foreign code in processes that can be killed"
+    name = "run foreign code behind walls"
     try:
-        able = call(f"{__name__}:{reply.__name__}", "well", limits=_SANDBOX) == "well"
+        missing = find_missing()
     except (OptimizerError, OSError) as error:
         remedy = "allow starting processes and setting their limits (setrlimit, setsid)"
         return Ability(name=name, able=False, detail=str(error), remedy=remedy)
-    detail = "own session, memory and time limits; no wall against the network or files"
-    return Ability(name=name, able=able, detail=detail)
+    if missing:
+        detail = "; ".join(f"no wall of the kind {wall}: {LOST[wall]}" for wall in missing)
+        return Ability(name=name, able=False, detail=detail, remedy=WALLS_REMEDY)
+    detail = f"tried: {', '.join(LOST)}; each run also has a scrubbed environment and a deadline"
+    return Ability(name=name, able=True, detail=detail)
 
 
 def _module(name: str) -> ModuleType | None:

@@ -12,9 +12,11 @@ OptimizerError
 ├── DegenerateOperatorError  (evaluate.admission) the operator's checks accept what nobody computed
 ├── UnsupportedDeviceError  the kernel is for a device that is not here
 └── RunnerError          the machine failed, so nothing is known of the candidate
-    └── WorkerLostError  the worker process died between two candidates
+    ├── WorkerLostError  the worker process died between two candidates
+    └── WeakSandboxError a wall around foreign code is missing, and nobody has accepted that
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -65,6 +67,18 @@ class UnsupportedDeviceError(OptimizerError):
 
 class RunnerError(OptimizerError):
     """The machine failed, so nothing is known of the candidate."""
+
+
+class WeakSandboxError(RunnerError):
+    """A foreign proposer's candidates would run where a wall around them is missing."""
+
+    def __init__(self, proposer: str, missing: Sequence[str]) -> None:
+        super().__init__(
+            f"{proposer} is not allowed to propose: this machine has no wall of the kinds "
+            f"{', '.join(missing)} around foreign code (see `kernelevolve doctor`); "
+            "set KERNELEVOLVE_ACCEPT_WEAK_SANDBOX=1 to run its candidates nevertheless"
+        )
+        self.missing = tuple(missing)
 
 
 class WorkerLostError(RunnerError):

@@ -9,11 +9,14 @@ from knowledge.evidence import Better, Evidence, NotBetter, SearchSummary, Uncle
 from knowledge.outcome import Passed
 from optimizer.candidate import Candidate
 from optimizer.errors import CaptureError, KernelFolderError
+from optimizer.evaluate.guards import Guard
+from optimizer.evaluate.walls_probe import find_missing
 from optimizer.events import Phase, Tell, trial_event
 from optimizer.job import Message, OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import Kernel, make_kernel, read_kernel
 from optimizer.kernel_page import write_kernel
 from optimizer.propose.proposer import Proposer, ScriptedProposer
+from optimizer.propose.trust import refuse_untrusted
 from optimizer.runners.runner import Runner
 from optimizer.search.budget import Budget
 from optimizer.search.proof import (
@@ -50,6 +53,7 @@ class Workshop:
     clock: Clock
     tell: Tell
     stopped: Callable[[], bool] = lambda: False
+    missing_walls: Callable[[], Sequence[Guard]] = find_missing
 
 
 def optimize(request: OptimizeRequest, workshop: Workshop) -> OptimizeResult:
@@ -124,10 +128,13 @@ class _Job:
     def _make_proposers(self) -> Sequence[Proposer]:
         known = [v.candidate for v in self._incumbent.variants.values()] if self._incumbent else []
         try:
-            return (ScriptedProposer(known), *self.workshop.make_proposers())
+            made = self.workshop.make_proposers()
         except CaptureError as error:
             self._fault = str(error)
             return (ScriptedProposer(known),)
+        if not self.request.accept_weak_sandbox:
+            refuse_untrusted(made, missing=self.workshop.missing_walls)
+        return (ScriptedProposer(known), *made)
 
     def _open(self) -> Search:
         request = self.request

@@ -157,13 +157,19 @@ def _settle(terms: Terms, had: int, *, own_root: bool) -> None:
     if terms.guards.up(Guard.FILES):
         with contextlib.suppress(OSError):
             give_up_files(terms, own_root=own_root)
-    families = None
-    if terms.guards.up(Guard.NETWORK):
-        families = (_LOCAL, *_INTERNET) if had & kernel.NEW_NETWORK else (_LOCAL,)
     if os.uname().machine == seccomp.ARCHITECTURE:
-        program = seccomp.make_filter(
-            calls=terms.guards.up(Guard.SYSCALLS), families=families, memfd=bool(terms.devices)
-        )
+        _filter_calls(terms, own_network=bool(had & kernel.NEW_NETWORK))
+
+
+def _filter_calls(terms: Terms, *, own_network: bool) -> None:
+    calls, network = (terms.guards.up(guard) for guard in (Guard.SYSCALLS, Guard.NETWORK))
+    families: tuple[int, ...] | None = None
+    if network and not own_network:
+        families = (_LOCAL,)
+    elif network and calls:
+        families = (_LOCAL, *_INTERNET)  # of a network where nobody else is
+    if calls or families:
+        program = seccomp.make_filter(calls=calls, families=families, memfd=bool(terms.devices))
         with contextlib.suppress(OSError):
             kernel.install_filter(program)
 

@@ -49,15 +49,24 @@ def give_up_files(terms: Terms, *, own_root: bool) -> None:
     Raises:
         OSError: The kernel refuses.
     """
+    guards = terms.guards
     visible = ("/",) if own_root else (*terms.read, *_VISIBLE)
+    # Rights to a folder are rights to all in it, so to none of the judge's folders to fill.
+    own = [
+        folder
+        for folder in (_TEMPORARY, _SHARED)
+        if own_root and not any(path.startswith(f"{folder}/") for path in terms.fill)
+    ]
     landlock.restrict(
         [
             *((path, landlock.READ) for path in visible),
             *((f"/dev/{name}", landlock.FILL) for name in _HARMLESS),
             *((path, landlock.FILL) for path in (*terms.devices, *terms.fill)),
             *((path, landlock.ALL) for path in (terms.scratch, *terms.write)),
-            *((path, landlock.ALL) for path in ((_TEMPORARY, _SHARED) if own_root else ())),
-        ]
+            *((path, landlock.ALL) for path in own),
+        ],
+        scopes=landlock.SIGNALS * guards.up(Guard.PROCESSES)
+        | landlock.SOCKETS * guards.up(Guard.NETWORK),
     )
 
 

@@ -22,9 +22,9 @@ _RIGHTS: Final = ((1, 13), (2, 14), (3, 15), (5, 16))
 """From which version on so many of the rights are known."""
 _OF_FILES: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
 _SCOPES_FROM: Final = 6
-_SCOPES: Final = 0b11
-"""Signals to processes, and abstract sockets of processes, that are not behind the same wall."""
 
+SOCKETS, SIGNALS = 1, 2
+"""Scopes: abstract sockets of others, and signals to others, who are not behind the same wall."""
 READ: Final = _EXECUTE | _READ_FILE | _READ_DIR
 FILL: Final = READ | _WRITE_FILE | _TRUNCATE | _IOCTL
 ALL: Final = (1 << 16) - 1
@@ -38,12 +38,13 @@ def version() -> int:
     return max(0, told)
 
 
-def restrict(rights: Iterable[tuple[str, int]]) -> None:
+def restrict(rights: Iterable[tuple[str, int]], *, scopes: int) -> None:
     """Give up all rights to files but those named, for this process and all that it starts.
 
     Args:
         rights: Paths, and what may be done with them and with what is in them. A path that does
             not exist is passed over.
+        scopes: `SOCKETS` and `SIGNALS`, as far as this process gives them up.
 
     Raises:
         OSError: The kernel refuses.
@@ -52,7 +53,7 @@ def restrict(rights: Iterable[tuple[str, int]]) -> None:
     handled = (1 << max((count for since, count in _RIGHTS if since <= known), default=0)) - 1
     if not handled:
         raise OSError(0, "there is no Landlock")
-    attributes = struct.pack("QQQ", handled, 0, _SCOPES if known >= _SCOPES_FROM else 0)
+    attributes = struct.pack("QQQ", handled, 0, scopes if known >= _SCOPES_FROM else 0)
     size = ctypes.c_size_t(24 if known >= _SCOPES_FROM else 8)
     rules = _check(_libc.syscall(_CREATE, attributes, size, 0))
     try:

@@ -4,12 +4,14 @@ The foreign functions are Python's own, so that a child can import them from any
 """
 
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from optimizer.evaluate.guards import ALL_UP, Guard, Guards, without
 from optimizer.evaluate.sandbox import (
     Child,
     ChildDiedError,
@@ -111,13 +113,16 @@ def test_a_flood_of_output_neither_blocks_nor_is_kept() -> None:
     assert len(died.value.stderr) < 10_000
 
 
-def test_what_the_child_started_ends_with_it() -> None:
-    """Also what left its group: a session of its own does not save it."""
+@pytest.mark.parametrize("guards", [ALL_UP, without([Guard.PROCESSES])], ids=["walled", "not"])
+def test_what_the_child_started_ends_with_it(guards: Guards) -> None:
+    """Also what left its group, and where there is no process namespace to end it."""
+    mark = uuid.uuid4().hex
+    limits = Limits(wall_s=20.0, environment={"MINE": mark}, guards=guards)
     code = "str(__import__('subprocess').Popen(['sleep', '1000'], start_new_session=True).pid)"
 
-    grandchild = int(call("builtins:eval", code, limits=SHORT))
+    call("builtins:eval", code, limits=limits)
 
-    assert not psutil.pid_exists(grandchild) or _is_dead(psutil.Process(grandchild))
+    assert not [p for p in psutil.process_iter() if _is_marked(p, mark)]
 
 
 def test_secrets_in_the_environment_do_not_reach_the_child(
@@ -153,8 +158,8 @@ def test_damaged_answers_end_the_child() -> None:
         call(EXEC, code, limits=SHORT)
 
 
-def _is_dead(process: psutil.Process) -> bool:
+def _is_marked(process: psutil.Process, mark: str) -> bool:
     try:
-        return process.wait(timeout=5) is not None or not process.is_running()
-    except psutil.NoSuchProcess:
-        return True
+        return process.environ().get("MINE") == mark
+    except (psutil.Error, OSError):  # it has ended, or is the kernel's own
+        return False
