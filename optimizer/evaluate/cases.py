@@ -14,7 +14,7 @@ from optimizer.evaluate import protocol as p
 from optimizer.evaluate.checking import Standard, is_moved, make_standard
 from optimizer.evaluate.guards import Guard
 from optimizer.evaluate.memory import SharedFolder, members_of, reserve, take_file
-from optimizer.evaluate.process import ORACLE, Place, Process, start_ready
+from optimizer.evaluate.process import ORACLE, Place, Process
 from optimizer.evaluate.sandbox import ChildError
 
 POOLED_ELEMENTS = 2048
@@ -154,7 +154,8 @@ class CaseMaker:
 
     def _oracle(self) -> Process:
         if self._process is None or not self._process.alive:
-            self._process = start_ready(self.place, function=ORACLE)
+            self._process = Process(self.place, function=ORACLE)
+            self._process.greet(timed=False)
         return self._process
 
     def _finish(self, raw: _Raw, moved: frozenset[int]) -> CheckedCase:

@@ -143,6 +143,9 @@ class Process:
 
     def __post_init__(self) -> None:
         """Start it; `greet` waits until it is ready."""
+        self._start()
+
+    def _start(self) -> None:
         place = self.place
         limits = {PEERS: place.compiling_limits, ORACLE: place.oracle_limits}.get(
             self.function, place.limits
@@ -173,7 +176,7 @@ class Process:
             self.memory.close()
 
     def greet(self, *, timed: bool = True) -> None:
-        """Wait until it is ready.
+        """Wait until it is ready; it is started again where somebody kills it meanwhile.
 
         Raises:
             RunnerError: It can't be: torch or the device is out of order.
@@ -186,13 +189,24 @@ class Process:
             guards_down=tuple(sorted(self.place.guards.down)),
         )
         try:
-            self.tell(hello, p.Done, deadline_s=self.place.hello_s)
+            self._say(hello)
         except ChildError as error:
             self.kill()
             msg = f"a worker process can't start on {self.place.device}: {error}"
             raise RunnerError(msg) from error
         if self.function == WORKER and self.memory is None:
             self._open_memory()
+
+    def _say(self, hello: p.Hello) -> None:
+        try:
+            self.tell(hello, p.Done, deadline_s=self.place.hello_s)
+        except ChildError:
+            if not self.was_killed or self.taken or self.memory is not None:
+                raise  # it was at work before, and a new one would lack what it was given
+            self._child.kill()
+            self.was_killed = False
+            self._start()
+            self.tell(hello, p.Done, deadline_s=self.place.hello_s)
 
     def _open_memory(self) -> None:
         """Lend it memory, before it holds foreign code that could refuse it on purpose."""
@@ -291,23 +305,6 @@ class Process:
         except ValidationError as error:
             self.kill()
             raise ChildRaisedError(type(error).__name__, str(error)) from error
-
-
-def start_ready(place: Place, *, function: str = WORKER, timed: bool = False) -> Process:
-    """Return a process that is ready; another one where somebody kills the first meanwhile.
-
-    Raises:
-        RunnerError: It can't be started.
-    """
-    process = Process(place, function)
-    try:
-        process.greet(timed=timed)
-    except RunnerError:
-        if not process.was_killed:
-            raise
-        process = Process(place, function)
-        process.greet(timed=timed)
-    return process
 
 
 def attempt(stage: Stage, act: Callable[[], Result]) -> Result | Failed | TimedOut:

@@ -4,7 +4,8 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from optimizer.evaluate.process import Place, Process, start_ready
+from optimizer.errors import RunnerError
+from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.protocol import Case
 from optimizer.evaluate.sandbox import ChildError
 
@@ -38,9 +39,7 @@ class Workers:
         """
         if self._current is None or not self._current.alive:
             self.end()
-            self._current = self._take()
-            if self.timed:
-                self._current.greet()
+            self._current = self._make_ready()
         return self._current
 
     def end(self) -> None:
@@ -79,6 +78,19 @@ class Workers:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
+    def _make_ready(self) -> Process:
+        process = self._take()
+        if not self.timed:
+            return process
+        try:
+            process.greet()
+        except RunnerError:
+            if not process.was_killed:
+                raise
+            process = self._start()
+            process.greet()
+        return process
+
     def _take(self) -> Process:
         while self._waiting:
             process = self._waiting.popleft().result()
@@ -89,7 +101,9 @@ class Workers:
 
     def _start(self) -> Process:
         # Without a clock: to make one takes time on the device, which somebody else may hold.
-        return start_ready(self.place)
+        process = Process(self.place)
+        process.greet(timed=False)
+        return process
 
 
 def _kill(started: Future[Process]) -> None:
