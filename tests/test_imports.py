@@ -93,6 +93,7 @@ def test_only_settings_reads_the_environment() -> None:
     assert readers <= {
         "daemon/settings.py",
         "optimizer/evaluate/sandbox.py",
+        "optimizer/evaluate/sweeping.py",
         "optimizer/redteam/bait.py",
     }
 
