@@ -112,7 +112,8 @@ class Rounds:
                 if not isinstance(turn, Turn):
                     return turn
             else:
-                self._take_peer(label, Setting(roll=roll, rolled=self._rolled), usual)
+                setting = Setting(roll=roll, rolled=self._rolled, counted=True)
+                self._take_peer(label, setting, usual)
         self.taken += 1
         return None
 

@@ -225,3 +225,26 @@ def test_without_its_guard_memory_is_as_a_machine_gives_it_first() -> None:
     ward.watch(1)
 
     assert not ward((64,), dtype=torch.uint8, device=torch.device("cpu")).any()
+
+
+def test_values_move_on_in_the_same_memory_and_come_back(tmp_path: Path) -> None:
+    holder = held(tmp_path, [torch.arange(6.0).reshape(2, 3), torch.arange(3)])
+    values = holder.values("k", 0)
+    first, second = values
+    assert isinstance(first, Tensor)
+
+    holder.roll("k", 0, 7, places=(0,))
+
+    assert holder.values("k", 0)[0] is first
+    assert first.flatten().tolist() == [5, 0, 1, 2, 3, 4]
+    assert torch.equal(second, torch.arange(3)) if isinstance(second, Tensor) else False
+    holder.roll("k", 0, 0, places=(0,))
+    assert torch.equal(first, torch.arange(6.0).reshape(2, 3))
+
+
+def test_values_stay_where_the_guard_is_down(tmp_path: Path) -> None:
+    holder = held(tmp_path, [torch.arange(6.0)], guards=without({Guard.FRESH}))
+
+    holder.roll("k", 0, 1, places=(0,))
+
+    assert torch.equal(only(holder.values("k", 0)), torch.arange(6.0))

@@ -1,10 +1,13 @@
 """One sample of one call: what is asked of a clock, without asserting a time."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimizer.evaluate.guards import Guard, without
 from optimizer.evaluate.timing import MOST_PRIMING_MS, HostClock, flushes_to_hide, make_clock
 
 
@@ -63,3 +66,46 @@ def test_the_device_time_of_a_copy_is_far_below_its_call_time() -> None:
     sample, _ = clock.fire(call, priming=priming)
 
     assert 0 < sample.device_ms < sample.call_ms
+
+
+def test_with_the_guard_down_the_caches_stay_warm() -> None:
+    cold, warm = HostClock(1 << 16), HostClock(1 << 16, guards=without({Guard.FLUSH}))
+    cold.arm()
+    warm.arm()
+
+    assert cold._flush.any()  # noqa: SLF001 - nothing else shows what was written
+    assert not warm._flush.any()  # noqa: SLF001
+
+
+def test_many_clocks_may_flush_by_one_file(tmp_path: Path) -> None:
+    file = tmp_path / "flush"
+    file.write_bytes(bytes(1 << 17))
+    clocks = [make_clock("cpu", 1 << 16, flush_file=str(file)) for _ in range(2)]
+
+    for clock in clocks:
+        clock.arm()
+
+    assert set(file.read_bytes()) == {2}
+
+
+@pytest.mark.gpu
+def test_work_on_a_side_stream_keeps_the_device_busy_after_the_end_event() -> None:
+    clock = make_clock("cuda", 50_000_000)
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call] # torch's
+    source = torch.ones(1 << 26, device="cuda")
+
+    def hide() -> tuple[torch.Tensor, ...]:
+        with torch.cuda.stream(side):
+            return (source.sin().cos().sin(),)
+
+    def stay() -> tuple[torch.Tensor, ...]:
+        return (source.sin().cos().sin(),)
+
+    late_ms = {}
+    for name, call in (("hide", hide), ("stay", stay)):
+        call()
+        clock.arm()
+        late_ms[name] = [clock.fire(call, priming=1)[0].late_ms for _ in range(5)]
+
+    assert min(late_ms["hide"]) > 0.1
+    assert max(late_ms["stay"]) < 0.1
