@@ -163,7 +163,8 @@ class Stand:
 
     def _load(self, process: Process, built: Built) -> None:
         hardware = self._request.hardware
-        trial = Trial(self.operator, hardware, self.candidate, process, self.bench.run_s)
+        run_s = self.bench.run_s(self.candidate)
+        trial = Trial(self.operator, hardware, self.candidate, process, run_s)
         failure = trial.load(built)
         if failure is not None:
             msg = f"the A/A bench's kernel can't be loaded: {failure}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from knowledge.evidence import Better, Evidence
 from knowledge.fitness import find_best_peer, pick_figure
-from knowledge.outcome import Outcome, WorkloadTime
+from knowledge.outcome import Incorrect, Outcome, WorkloadTime
 from knowledge.verdict import judge
 from optimizer.errors import RunnerError
 from optimizer.evaluate import summary
@@ -27,6 +27,7 @@ from optimizer.evaluate.profiling import Profiling
 from optimizer.evaluate.protocol import CANDIDATE
 from optimizer.evaluate.rounds import NEW_SETS, WARM_SETS
 from optimizer.evaluate.sandbox import ChildError
+from optimizer.evaluate.shrinking import Shrinking
 from optimizer.evaluate.statistics import least_pairs, relative_width
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import Workbench
@@ -146,14 +147,11 @@ class Confirmation:
             failed = findings.weights.weigh_candidate(trial, findings.public)
             if failed is not None:
                 return failed
-            held_out = trial.check(checks, self._rng)
-            if not isinstance(held_out, Agreement):
-                return held_out
-            for case in findings.public:
-                found = trial.check([case], self._rng)
-                if not isinstance(found, Agreement):
-                    return found
-                findings.errors[case.workload.name] = found
+            found = _check_all(trial, checks, findings, self._rng)
+            if isinstance(found, Incorrect):
+                return Shrinking(trial, self.bench.maker.make, self._rng).shrink(found)
+            if found is not None:
+                return found
             return _observe(trial, findings) or trial.probe()
 
     def _measure(
@@ -265,7 +263,7 @@ class Confirmation:
             bench.hardware,
             self.claim.candidate,
             process,
-            bench.run_s,
+            bench.run_s(self.claim.candidate),
             thorough=True,
         )
 
@@ -291,6 +289,21 @@ def _let_sit_out(
                 f"left out after the first pair: {', '.join(out)}"
             )
     return kept
+
+
+def _check_all(
+    trial: Trial, checks: Sequence[CheckedCase], findings: Findings, rng: random.Random
+) -> Outcome | None:
+    """Note the errors on each public workload, or return how the candidate fails on any case."""
+    held_out = trial.check(checks, rng)
+    if not isinstance(held_out, Agreement):
+        return held_out
+    for case in findings.public:
+        found = trial.check([case], rng)
+        if not isinstance(found, Agreement):
+            return found
+        findings.errors[case.workload.name] = found
+    return None
 
 
 def _observe(trial: Trial, findings: Findings) -> Outcome | None:

@@ -27,10 +27,12 @@ from optimizer.evaluate.ledger import Ledger
 from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.process import Process
 from optimizer.evaluate.screen import is_library_only
+from optimizer.evaluate.shrinking import Shrinking
 from optimizer.evaluate.statistics import quick, undisturbed
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import JUDGE_VERSION, Effort, Workbench, fresh_seed
 from optimizer.evaluate.workers import Workers
+from optimizer.profilers.trace import Trace
 
 __all__ = ["JUDGE_VERSION", "Effort", "Evaluator"]
 _SETS = 2
@@ -249,6 +251,8 @@ class Evaluator:
         public = self._public_cases()
         with self.ledger.phase("check"):
             checked = trial.check([*drawn, *public], self._rng)
+        if isinstance(checked, Incorrect):
+            return Shrinking(trial, self._bench.maker.make, self._rng).shrink(checked)
         if not isinstance(checked, Agreement):
             return checked
         library_only = is_library_only(trial.candidate)
@@ -262,7 +266,19 @@ class Evaluator:
         broken = trial.probe()
         if broken is not None:
             return broken
-        return Passed(times=tuple(times), library_only=library_only)
+        return self._observe(trial) or Passed(times=tuple(times), library_only=library_only)
+
+    def _observe(self, trial: Trial) -> Outcome | None:
+        """Return how a Python host side cheats by what it runs, None where it does not.
+
+        A plan runs what it says; a confirming run looks at both. The profiler, and Python that may
+        have changed anything in torch, leave traces in a process: the worker is not used again.
+        """
+        if trial.candidate.host == "plan":
+            return None
+        seen = trial.observe(self._public_cases()[0]) if self._bench.timed else None
+        self._workers.end()
+        return None if seen is None or isinstance(seen, Trace) else seen
 
     def _measure(
         self, trial: Trial, case: CheckedCase, peers: PeerTable | None
@@ -289,7 +305,8 @@ class Evaluator:
         process = self._open_worker()
         if self.builds_ahead:
             self._workers.refill()
-        return Trial(bench.operator, bench.hardware, candidate, process, bench.run_s)
+        run_s = bench.run_s(candidate)
+        return Trial(bench.operator, bench.hardware, candidate, process, run_s)
 
     def _open_worker(self) -> Process:
         if self._watch is None:

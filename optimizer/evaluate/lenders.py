@@ -20,5 +20,5 @@ def make_lender(place: Place, shared: SharedFolder) -> Lender:
     if place.device != "cuda":
         return FileLender(folder)
     private = SharedFolder()
-    limits = replace(place.limits, write=(folder, private.path))
+    limits = replace(place.limits, read=(), fill=(), write=(folder, private.path))
     return KeeperLender(limits, folder, private)

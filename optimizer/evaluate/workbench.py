@@ -48,6 +48,8 @@ from optimizer.targets.target import Build, Instance
 
 JUDGE_VERSION = "2"
 """Raised with each change of what a result means: results of two versions are never compared."""
+_COMPILING_S = 20.0
+"""For a host side of a candidate's own, whose kernels are compiled at their first call."""
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -130,10 +132,12 @@ class Workbench:
             self.place.lender.close()
         self.shared.close()
 
-    @property
-    def run_s(self) -> float:
+    def run_s(self, candidate: Candidate) -> float:
         """Return the seconds that one run of a candidate may take."""
-        return self.effort.run_s if self.timed else self.effort.interpreted_run_s
+        if not self.timed:
+            return self.effort.interpreted_run_s
+        compiles = candidate.host == "python" and self.place.device != "cpu"
+        return self.effort.run_s + (_COMPILING_S if compiles else 0.0)
 
     def public_cases(self, *, sets: int) -> list[CheckedCase]:
         """Return a case for each public workload, under fresh secret seeds.
