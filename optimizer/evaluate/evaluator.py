@@ -17,6 +17,7 @@ from optimizer.candidate import Candidate
 from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.batch import Batch, open_batch
+from optimizer.evaluate.borrowed import is_borrowed
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
@@ -26,7 +27,6 @@ from optimizer.evaluate.health import Watch, name_device
 from optimizer.evaluate.ledger import Ledger
 from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.process import Process
-from optimizer.evaluate.screen import is_library_only
 from optimizer.evaluate.shrinking import Shrinking
 from optimizer.evaluate.statistics import quick, undisturbed
 from optimizer.evaluate.trial import Trial
@@ -255,7 +255,9 @@ class Evaluator:
             return Shrinking(trial, self._bench.maker.make, self._rng).shrink(checked)
         if not isinstance(checked, Agreement):
             return checked
-        library_only = is_library_only(trial.candidate)
+        library_only = is_borrowed(
+            trial.candidate, trial.operator.spec, public, self._bench.effort.guards
+        )
         times = []
         for case in public:
             with self.ledger.phase("time"):

@@ -11,6 +11,7 @@ from knowledge.roofline import impossible_below_ms, memory_bound_ms
 from optimizer.binding import launched
 from optimizer.candidate import Candidate
 from optimizer.evaluate import summary
+from optimizer.evaluate.borrowed import is_borrowed
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
@@ -19,7 +20,6 @@ from optimizer.evaluate.faults import Clocks, describe_disturbance, find_faults
 from optimizer.evaluate.peer_table import AbsentPeer, tell_absent
 from optimizer.evaluate.peers import EAGER
 from optimizer.evaluate.samples import find_samples, keep_samples, read_pairs
-from optimizer.evaluate.screen import is_library_only
 from optimizer.evaluate.weights import Weights
 from optimizer.evaluate.workbench import JUDGE_VERSION, Workbench
 from optimizer.profilers.compiler import resources
@@ -128,7 +128,9 @@ class Findings:
             source_sha256=hashlib.sha256(claim.candidate.code.encode()).hexdigest(),
             resources=resources(built.artefact, bench.hardware),
             launched=self._launched(),
-            library_only=is_library_only(claim.candidate),
+            library_only=is_borrowed(
+                claim.candidate, bench.operator.spec, self.public, bench.effort.guards
+            ),
             checked_sizes=len(checked),
             checked_seeds=len({seed for case in checked for seed in case.seeds}),
             distributions=tuple(dict.fromkeys(case.distribution for case in checked)),
