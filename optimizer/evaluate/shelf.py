@@ -47,6 +47,7 @@ class Shelf:
         self._case = case
         self._poisons = process.place.guards.up(Guard.POISON)
         self._careful = process.place.guards.up(Guard.CANARIES)
+        self._poisoned = process.place.guards.up(Guard.POISON)
         self._layouts = _lay_out(spec, case, sized=sized)
         self._memory: Memory | None = None
         if self._layouts:
@@ -71,11 +72,11 @@ class Shelf:
             RunnerError: It can't be reached any more.
         """
         byte = byte if self._poisons else 0
-        self._byte = byte
+        self._byte = byte if self._poisoned else 0
         if self._memory is None:
-            scrub(self._case.outputs[number], byte)
+            scrub(self._case.outputs[number], self._byte)
         else:
-            self._memory.fill(self.shift, self._layouts[number].nbytes, byte)
+            self._memory.fill(self.shift, self._layouts[number].nbytes, self._byte)
 
     def take(self, number: int, forms: Forms) -> Taken:
         """Return a copy of a set's outputs; the candidate has answered.

@@ -26,6 +26,7 @@ QUICK_ELEMENTS = 1 << 18
 """Elements of a case's outputs up to which its runs take no time to speak of."""
 _OBSERVE_S = 60.0
 """For the profiler to be loaded and set up."""
+_STILL = "in the memory of the run before, as that run left it"
 _ASIDE = "at inputs that begin at an odd address"
 
 
@@ -164,6 +165,13 @@ class Trial:
         rng: random.Random,
     ) -> Outcome | None:
         """Return how a run elsewhere fails, or differs; None where all is well."""
+        if visits.still is not None:
+            # A candidate may keep its process from telling that an input was changed.
+            found = self._judge_again(case, visits.still, left, shelf, rng)
+            if isinstance(found, Incorrect):
+                return found.model_copy(update={"reason": f"{found.reason}; {_STILL}"})
+            if found is not None:
+                return found
         if visits.again is not None:
             taken = self._visit(case, visits.again, shelf, rng)
             if not isinstance(taken, Taken):
@@ -173,14 +181,26 @@ class Trial:
             if differs is not None:
                 return differs
         if visits.aside is not None:
-            number = visits.aside.number
-            taken = self._visit(case, visits.aside, shelf, rng)
-            if not isinstance(taken, Taken):
-                return taken
-            found = judge_outputs(self.operator, case, {**left, number: taken})
+            found = self._judge_again(case, visits.aside, left, shelf, rng)
             if isinstance(found, Incorrect):
                 return found.model_copy(update={"reason": f"{found.reason}; {_ASIDE}"})
+            return found
         return None
+
+    def _judge_again(
+        self,
+        case: CheckedCase,
+        visit: Visit,
+        left: Mapping[int, Taken],
+        shelf: Shelf,
+        rng: random.Random,
+    ) -> Outcome | None:
+        """Return how one more run of a set fails, None where all is well."""
+        taken = self._visit(case, visit, shelf, rng)
+        if not isinstance(taken, Taken):
+            return taken
+        found = judge_outputs(self.operator, case, {**left, visit.number: taken})
+        return None if isinstance(found, Agreement) else found
 
     def _visit(
         self, case: CheckedCase, visit: Visit, shelf: Shelf, rng: random.Random

@@ -30,6 +30,8 @@ class Visits:
 
     first: tuple[Visit, ...]
     """Each set once."""
+    still: Visit | None
+    """The last set at once again, in memory that nobody filled anew meanwhile."""
     again: Visit | None
     """The first set once more."""
     aside: Visit | None
@@ -48,7 +50,8 @@ def plan_visits(spec: OperatorSpec, sets: int, guards: Guards, rng: random.Rando
     if guards.up(Guard.STRIDES):
         seat = Seat(slot=slot, shift=shift + 1, strided=_strided(spec))
         aside = Visit(sets - 1, seat)
-    return Visits(first, again, aside)
+    still = first[-1] if guards.up(Guard.INPUTS) else None
+    return Visits(first, still, again, aside)
 
 
 def _strided(spec: OperatorSpec) -> tuple[int, ...]:
