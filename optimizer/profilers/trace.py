@@ -1,6 +1,5 @@
 """What a profiler saw of one call, and whether the candidate declared it (pure)."""
 
-import ast
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -55,11 +54,9 @@ def find_undeclared(trace: Trace, candidate: Candidate) -> str | None:
 
 
 def declared_kernels(candidate: Candidate) -> frozenset[str]:
-    """Return the kernels that a candidate says it launches: its plan's, or its code's own."""
-    names = {step.kernel for step in candidate.plan.steps if isinstance(step, Launch)}
-    if candidate.host == "python":
-        names |= _jitted(candidate.code)
-    return frozenset(names)
+    """Return the kernels that a candidate says it launches."""
+    steps = (step for step in candidate.plan.steps if isinstance(step, Launch))
+    return frozenset(step.kernel for step in steps)
 
 
 def declared_ops(candidate: Candidate) -> frozenset[str]:
@@ -84,13 +81,3 @@ def _undeclared(trace: Trace, candidate: Candidate) -> Iterator[str]:
 
 def _aten(names: Collection[str]) -> frozenset[str]:
     return frozenset(f"aten::{name}" for name in names)
-
-
-def _jitted(code: str) -> set[str]:
-    """Return the functions that a Python source decorates for Triton's compiler."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
-        return set()
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    return {f.name for f in functions if any("jit" in ast.unparse(d) for d in f.decorator_list)}

@@ -1,10 +1,11 @@
 """What runs is what was built from the source, and calls nothing that it does not bring along."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from knowledge.outcome import Cheated
+from knowledge.outcome import Cheated, Passed
 from operator_registry.hardware import HardwareSpec
 from optimizer.binding import instances
 from optimizer.candidate import Candidate
@@ -12,11 +13,13 @@ from optimizer.evaluate.building import Built
 from optimizer.evaluate.chain import find_fraud
 from optimizer.evaluate.evaluator import Evaluator
 from optimizer.evaluate.guards import ALL_UP, Guard, without
+from optimizer.plan import LibraryCall, Plan
 from optimizer.targets.artefact import read_artefact
 from optimizer.targets.cpu import CpuTarget
 from optimizer.targets.target import Artefact, Build
 from tests.makers import OPERATOR
 from tests.optimizer.evaluate.bad import GOOD, LOOP, RIGHT, make
+from tests.optimizer.evaluate.conftest import EFFORT
 
 BORROWED = make(
     "scopy_(&rows, x, y); " + LOOP + RIGHT,
@@ -111,3 +114,39 @@ def test_the_judge_calls_it_a_cheat(evaluator: Evaluator) -> None:
 
     assert isinstance(evaluation.outcome, Cheated)
     assert evaluation.outcome.guard == "launched"
+
+
+def by_python(body: str) -> Candidate:
+    """A host side that declares that it calls `aten::mul`."""
+    call = LibraryCall(op="aten::mul.out", arguments=(), out=())
+    return Candidate(
+        code=f"import torch\n\n\ndef run(x, y, *, factor):\n    {body}\n",
+        plan=Plan(language="python", steps=(call,)),
+        origin="test",
+        host="python",
+    )
+
+
+def test_a_python_host_side_may_call_what_it_declares(evaluator: Evaluator) -> None:
+    (evaluation,) = evaluator.evaluate([by_python("torch.mul(x, factor, out=y)")])
+
+    assert isinstance(evaluation.outcome, Passed), evaluation.outcome
+
+
+def test_a_python_host_side_that_calls_what_it_does_not_declare_cheats(
+    evaluator: Evaluator,
+) -> None:
+    (evaluation,) = evaluator.evaluate([by_python("torch.add(torch.mul(x, factor), 0, out=y)")])
+
+    assert evaluation.outcome == Cheated(
+        guard="launched", detail="calls aten::add, which is no step of the plan"
+    )
+
+
+def test_without_that_guard_it_would_pass(host: HardwareSpec, state: Path) -> None:
+    effort = replace(EFFORT, guards=without({Guard.LAUNCHED}))
+
+    with Evaluator(OPERATOR, host, folder=state, effort=effort) as blind:
+        (evaluation,) = blind.evaluate([by_python("torch.add(torch.mul(x, factor), 0, out=y)")])
+
+    assert isinstance(evaluation.outcome, Passed)

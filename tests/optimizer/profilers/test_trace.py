@@ -9,14 +9,6 @@ from optimizer.profilers.launches import trace
 from optimizer.profilers.trace import Activity, Trace, find_undeclared
 from tests.makers import make_candidate
 
-JITTED = """\
-import triton
-
-@triton.jit
-def mine(x): ...
-
-def run(x, y): mine[(1,)](x)
-"""
 WINDOW = (0.0, 100.0)
 
 
@@ -73,17 +65,10 @@ def test_memory_may_be_filled_and_copied() -> None:
 
 @pytest.mark.parametrize("op", ["aten::copy_", "aten::item"])
 def test_only_our_executor_copies_and_reads(op: str) -> None:
-    by_python = make_candidate().model_copy(update={"code": JITTED, "host": "python"})
+    by_python = make_candidate().model_copy(update={"host": "python"})
 
     assert find_undeclared(ran(op=op), make_candidate()) is None
     assert find_undeclared(ran(op=op), by_python) is not None
-
-
-def test_python_host_code_declares_its_kernels_by_their_decorator() -> None:
-    by_python = make_candidate().model_copy(update={"code": JITTED, "host": "python"})
-
-    assert find_undeclared(ran("mine"), by_python) is None
-    assert find_undeclared(ran("run"), by_python) is not None
 
 
 @pytest.mark.gpu
