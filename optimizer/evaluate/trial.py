@@ -165,11 +165,12 @@ class Trial:
         rng: random.Random,
     ) -> Outcome | None:
         """Return how a run elsewhere fails, or differs; None where all is well."""
-        if visits.still is not None:
-            # A candidate may keep its process from telling that an input was changed.
-            found = self._judge_again(case, visits.still, left, shelf, rng)
+        # The first of them because a candidate may keep its process from telling of an input that
+        # it changed.
+        for visit, where in ((visits.still, _STILL), (visits.aside, _ASIDE)):
+            found = visit and self._judge_again(case, visit, left, shelf, rng)
             if isinstance(found, Incorrect):
-                return found.model_copy(update={"reason": f"{found.reason}; {_STILL}"})
+                return found.model_copy(update={"reason": f"{found.reason}; {where}"})
             if found is not None:
                 return found
         if visits.again is not None:
@@ -180,11 +181,6 @@ class Trial:
             differs = find_difference(self.operator, case, number, left[number], taken)
             if differs is not None:
                 return differs
-        if visits.aside is not None:
-            found = self._judge_again(case, visits.aside, left, shelf, rng)
-            if isinstance(found, Incorrect):
-                return found.model_copy(update={"reason": f"{found.reason}; {_ASIDE}"})
-            return found
         return None
 
     def _judge_again(
