@@ -12,6 +12,7 @@ from optimizer.errors import CallError, UnsupportedDeviceError
 from optimizer.kernel import ByPeer, ByVariant, make_kernel
 from optimizer.kernel_page import write_kernel
 from optimizer.loading import LoadedKernel
+from optimizer.plan import LibraryCall, Plan
 from tests.makers import HARDWARE, OPERATOR, make_candidate, make_evidence
 
 CANDIDATE = make_candidate()
@@ -85,3 +86,19 @@ def test_a_kernel_for_a_device_that_is_not_here_is_refused(tmp_path: Path) -> No
 
     with pytest.raises(UnsupportedDeviceError, match="cpu-x86-64-v3 can't run here"):
         optimizer.load(tmp_path / "kernel")
+
+
+def test_a_host_side_in_python_is_loaded_and_its_page_says_so(tmp_path: Path) -> None:
+    call = LibraryCall(op="aten::mul.out", arguments=(), out=())
+    candidate = Candidate(
+        code="import torch\n\n\ndef run(x, y, *, factor):\n    torch.mul(x, factor, out=y)\n",
+        plan=Plan(language="python", steps=(call,)),
+        origin="test",
+        host="python",
+    )
+    folder, x = publish(tmp_path, candidate), torch.randn(9)
+
+    assert same(optimizer.load(folder, cache=tmp_path)(x, factor=0.5), x * 0.5)
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert "`host: python`" in page
+    assert "launches `aten::mul.out`" in page

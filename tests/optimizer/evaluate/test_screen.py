@@ -5,7 +5,7 @@ import pytest
 from operator_registry.hardware import HardwareSpec
 from optimizer.candidate import Candidate
 from optimizer.evaluate.screen import find_fault, is_library_only
-from optimizer.plan import Launch, LibraryCall, Plan
+from optimizer.plan import Launch, LibraryCall, Plan, ReadSize, Step
 from tests.makers import HARDWARE, make_candidate
 
 TRITON = HARDWARE.model_copy(update={"name": "h200", "target": "cuda", "languages": ("triton",)})
@@ -126,3 +126,45 @@ def test_library_calls_alone_are_told_apart() -> None:
         make_candidate().model_copy(update={"plan": Plan(language="cpp", steps=(call,))})
     )
     assert not is_library_only(make_candidate())
+
+
+HOST = """\
+import torch
+
+TUNABLES = {"BLOCK": (128, 256)}
+
+
+def run(x, y, *, factor, BLOCK):
+    torch.mul(x, factor, out=y)
+"""
+MUL = LibraryCall(op="aten::mul.out", arguments=(), out=())
+
+
+def python(code: str = HOST, *steps: Step) -> Candidate:
+    plan = Plan(language="python", steps=steps or (MUL,))
+    chosen = {"BLOCK": 128}
+    return Candidate(code=code, plan=plan, origin="test", host="python", chosen=chosen)
+
+
+def test_a_host_side_in_python_may_import_torch_on_any_hardware() -> None:
+    assert find_fault(python(), HARDWARE) is None
+    assert find_fault(python(), TRITON) is None
+    assert is_library_only(python())
+    assert not is_library_only(python(HOST, Launch(kernel="run", arguments=())))
+
+
+@pytest.mark.parametrize(
+    ("candidate", "fault"),
+    [
+        (python(HOST.replace("def run", "def go")), "run, which the code does not define"),
+        (python("import os\n" + HOST), "line 1: imports os"),
+        (python(HOST, Launch(kernel="scale", arguments=())), "the plan launches scale"),
+        (python(HOST, Launch(kernel="run", arguments=("x",))), "only names what is launched"),
+        (python(HOST, ReadSize(buffer="y", axis="rows")), "only names what is launched"),
+    ],
+)
+def test_a_host_side_in_python_is_read_as_well(candidate: Candidate, fault: str) -> None:
+    found = find_fault(candidate, HARDWARE)
+
+    assert found is not None
+    assert fault in found
