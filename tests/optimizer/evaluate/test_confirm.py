@@ -31,6 +31,23 @@ def test_every_public_workload_is_measured_in_every_pair(evidence: Evidence) -> 
     assert all(len(w.pair_ratios) == EFFORT.pairs for w in evidence.workloads)
 
 
+def test_memory_of_both_sides_is_weighed(evidence: Evidence) -> None:
+    for workload in evidence.workloads:
+        input_and_output = 2 * 4 * workload.sizes["rows"]
+        assert workload.peak_bytes is not None
+        assert input_and_output <= workload.peak_bytes <= input_and_output + 64
+        assert workload.workspace_bytes is not None
+        assert workload.workspace_bytes <= 64
+        (theirs,) = [p.peak_bytes for p in workload.peers if p.name == workload.best_peer]
+        assert theirs is not None
+        assert input_and_output <= theirs <= input_and_output + 64
+
+
+def test_many_seeds_and_all_distributions_are_checked(evidence: Evidence) -> None:
+    assert evidence.checked_seeds >= 25
+    assert set(evidence.distributions) == {"stated", "flat", "skewed", "hostile"}
+
+
 def test_held_out_sizes_are_checked(evidence: Evidence) -> None:
     assert evidence.checked_sizes >= 20 + len(OPERATOR.spec.workloads)
 
