@@ -227,7 +227,7 @@ class Evaluator:
         for _ in range(_ATTEMPTS):
             with self.ledger.phase("start"):
                 trial = self._make_trial(candidate)
-            with self.ledger.lease(partial(getattr, trial.process, "busy_s")):
+            with self.ledger.lease(partial(self._worked_s, trial)):
                 outcome = self._run(trial, built, drawn, peers)
             if isinstance(outcome, Passed):
                 break
@@ -301,6 +301,11 @@ class Evaluator:
             call_ms=quick([sample.call_ms for sample in samples]),
             peers=peers.times[workload.name] if peers else (),
         )
+
+    def _worked_s(self, trial: Trial) -> float:
+        """Return for how long the device's processes have been at work so far."""
+        lender = self._bench.place.lender
+        return trial.process.busy_s + (lender.busy_s if lender is not None else 0.0)
 
     def _make_trial(self, candidate: Candidate) -> Trial:
         bench = self._bench

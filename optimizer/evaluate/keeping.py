@@ -1,6 +1,7 @@
 """The judge's end of the keeper: device memory that is lent to workers."""
 
 import contextlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -34,6 +35,7 @@ class KeeperLender:
     private: SharedFolder
     """Where the keeper leaves copies; no worker sees it."""
     obstacle: str | None = None
+    busy_s: float = 0.0
     _child: Child | None = None
     _numbers: "count[int]" = field(default_factory=count)
     # The keeper dies with the thread that started it, and answers one message at a time.
@@ -86,6 +88,7 @@ class KeeperLender:
     def _ask(
         self, child: Child, message: Record, answer: type[Answer], deadline_s: float
     ) -> Answer:
+        began_s = time.monotonic()
         try:
             return answer.from_json(child.ask(message.to_json(), deadline_s=deadline_s))
         except ChildRaisedError as error:
@@ -93,6 +96,8 @@ class KeeperLender:
         except ChildError as error:
             msg = f"the keeper of outputs on the device is gone: {error}"
             raise RunnerError(msg) from error
+        finally:
+            self.busy_s += time.monotonic() - began_s
 
     def _end(self) -> None:
         if self._child is not None:

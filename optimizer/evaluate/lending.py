@@ -23,6 +23,7 @@ class FileLender:
 
     folder: Path
     obstacle: str | None = None
+    busy_s: float = 0.0
 
     def lend(self, nbytes: int) -> Memory | None:
         """See `Lender.lend`."""

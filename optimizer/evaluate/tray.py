@@ -78,6 +78,11 @@ class Lender(Protocol):
         """Why nothing can be lent here, and what that means, once it is known."""
         ...
 
+    @property
+    def busy_s(self) -> float:
+        """Seconds for which a process of the judge's own was at work on the device."""
+        ...
+
     def refuse(self, reason: str) -> None:
         """Lend no more: a process that held no foreign code yet could not use it."""
         ...

@@ -2,6 +2,7 @@
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from optimizer.errors import RunnerError
@@ -108,4 +109,5 @@ class Workers:
 
 def _kill(started: Future[Process]) -> None:
     if not started.cancelled() and started.exception() is None:
-        started.result().kill()
+        with suppress(RuntimeError):  # what was lent to it may have been taken back already
+            started.result().kill()
