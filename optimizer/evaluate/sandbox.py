@@ -12,8 +12,6 @@ import sys
 import time
 import uuid
 import weakref
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
 
@@ -24,10 +22,10 @@ from optimizer.evaluate.child_errors import (
     ChildRaisedError,
     ChildTimedOutError,
 )
-from optimizer.evaluate.guards import ALL_UP, Guard, Guards
+from optimizer.evaluate.guards import Guard
+from optimizer.evaluate.limits import Limits, terms_of
 from optimizer.evaluate.scratch import make_scratch
 from optimizer.evaluate.sweeping import MARK, kill_group
-from optimizer.evaluate.walls_layout import devices, outermost, readable
 from optimizer.evaluate.walls_terms import Terms
 
 __all__ = [
@@ -48,41 +46,6 @@ _PATIENCE_WITHOUT_DEADLINE = 20.0
 _INHERITED = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "OMP_NUM_THREADS",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a child may use; None leaves a kind unlimited."""
-
-    wall_s: float = 60.0
-    """For the start and one `call`; `Child.ask` has a deadline of its own."""
-    memory_bytes: int | None = 8 << 30
-    """Private memory. Shared memory that the parent made is not counted."""
-    cpu_s: int | None = None
-    file_bytes: int | None = 4 << 30
-    """The size of one file."""
-    processes: int | None = 1024
-    """Processes and threads."""
-    scratch_bytes: int | None = 2 << 30
-    """What its scratch folder holds, which is memory."""
-    disk_bytes: int | None = 4 << 30
-    """What it writes into all of `write` and `fill`."""
-    read: tuple[Path, ...] = ()
-    """What it sees beside Python, the packages, compilers and drivers."""
-    write: tuple[Path, ...] = ()
-    """Folders and files of the judge that it may write in; they must exist."""
-    fill: tuple[Path, ...] = ()
-    """Folders of the judge with files that it may write into, but make none and remove none."""
-    device: str = "cpu"
-    """The kind of device whose driver it may open, as torch names it."""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables beside the few that are inherited."""
-    guards: Guards = ALL_UP
-
-
-_UNBOUNDED = Limits(
-    memory_bytes=None, file_bytes=None, processes=None, scratch_bytes=None, disk_bytes=None
 )  # fmt: skip
 
 
@@ -129,7 +92,10 @@ class Child:
             fds = (theirs.fileno(), status)
             self._process = subprocess.Popen(
                 _command(
-                    function, _terms(limits, self._scratch), socket_fd=fds[0], status_fd=fds[1]
+                    function,
+                    terms_of(limits, self._scratch, os.environ),
+                    socket_fd=fds[0],
+                    status_fd=fds[1],
                 ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -294,32 +260,6 @@ def _command(function: str, terms: Terms, *, socket_fd: int, status_fd: int) -> 
     # -P: the child's folder is foreign code's to write in, so nothing is imported from there.
     module = ["-P", "-m", "optimizer.evaluate.child"]
     return [sys.executable, *module, str(socket_fd), str(status_fd), terms.to_json(), function]
-
-
-def _terms(limits: Limits, scratch: Path) -> Terms:
-    bounded = limits if limits.guards.up(Guard.LIMITS) else _UNBOUNDED
-    private = bounded.memory_bytes
-    return Terms(
-        scratch=str(scratch),
-        parent=os.getpid(),
-        read=outermost([*_readable(), *limits.read]),
-        write=tuple(str(path.resolve()) for path in limits.write),
-        fill=tuple(str(path.resolve()) for path in limits.fill),
-        devices=devices(limits.device),
-        scratch_bytes=bounded.scratch_bytes,
-        memory_bytes=private,
-        # Shared memory that the judge made is held as well, and copied.
-        total_bytes=None if private is None else 2 * private,
-        cpu_s=bounded.cpu_s,
-        file_bytes=bounded.file_bytes,
-        disk_bytes=bounded.disk_bytes,
-        processes=bounded.processes,
-        down=tuple(sorted(limits.guards.down)),
-    )
-
-
-def _readable() -> list[Path]:
-    return [Path(path) for path in readable(os.environ)]
 
 
 def _environment(limits: Limits, scratch: Path, mark: str) -> dict[str, str]:

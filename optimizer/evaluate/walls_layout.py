@@ -36,7 +36,23 @@ def readable(environment: Mapping[str, str]) -> tuple[str, ...]:
     Args:
         environment: The judge's; it says where libraries and modules lie.
     """
-    wanted = [*map(Path, _SYSTEM), *_python_needs(), *_told(environment)]
+    names = (*_LIBRARIES, "PYTHONPATH", "PATH")
+    return _readable(tuple((name, environment.get(name, "")) for name in names))
+
+
+def shown_with(shown: tuple[str, ...], more: Iterable[Path]) -> tuple[str, ...]:
+    """Return paths that are shown already, and those of more that do not lie in them."""
+    known = {Path(path) for path in shown}
+    added = (
+        path for path in outermost(more) if known.isdisjoint([*Path(path).parents, Path(path)])
+    )
+    return (*shown, *added)
+
+
+@cache
+def _readable(named: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Return the same, found once: it takes as long as all walls together."""
+    wanted = [*map(Path, _SYSTEM), *_python_needs(), *_told(dict(named))]
     return outermost(path for path in wanted if path.exists())
 
 
@@ -65,9 +81,9 @@ def _python_needs() -> tuple[Path, ...]:
 
 def _told(environment: Mapping[str, str]) -> list[Path]:
     """Return folders that the environment names, as far as they are nobody's home."""
-    libraries = [p for name in _LIBRARIES for p in environment.get(name, "").split(":") if p]
-    modules = [path for path in environment.get("PYTHONPATH", "").split(":") if path]
-    programs = [path for path in environment.get("PATH", "").split(":") if path]
+    libraries = [p for name in _LIBRARIES for p in environment[name].split(":") if p]
+    modules = [path for path in environment["PYTHONPATH"].split(":") if path]
+    programs = [path for path in environment["PATH"].split(":") if path]
     optional = [
         _OPTIONAL / Path(path).relative_to(_OPTIONAL).parts[0]
         for path in (*programs, *libraries)
