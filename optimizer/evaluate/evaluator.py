@@ -10,29 +10,24 @@ from typing import Self
 
 from knowledge.evaluation import Environment, Evaluation
 from knowledge.evidence import Evidence
-from knowledge.outcome import Failed, Incorrect, Outcome, Passed, TimedOut, WorkloadTime
+from knowledge.outcome import Failed, Outcome, Passed, TimedOut
 from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
 from optimizer.errors import RunnerError
-from optimizer.evaluate import protocol as p
 from optimizer.evaluate.batch import Batch, open_batch
-from optimizer.evaluate.borrowed import is_borrowed
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
-from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.confirm import Confirmation
+from optimizer.evaluate.course import Course
 from optimizer.evaluate.findings import Claim
 from optimizer.evaluate.health import Watch, name_device
 from optimizer.evaluate.ledger import Ledger
 from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.process import Process
-from optimizer.evaluate.shrinking import Shrinking
-from optimizer.evaluate.statistics import quick, undisturbed
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import JUDGE_VERSION, Effort, Workbench, fresh_seed
 from optimizer.evaluate.workers import Workers
-from optimizer.profilers.trace import Trace
 
 __all__ = ["JUDGE_VERSION", "Effort", "Evaluator"]
 _SETS = 2
@@ -40,7 +35,6 @@ _SPARES = 3
 """Beside a device: a worker takes as long to start as several trials take that fail."""
 _ATTEMPTS = 2
 """A worker that is killed from outside says nothing of its candidate, which is tried once more."""
-_LEAST_SAMPLES, _MOST_SAMPLES = 5, 21
 
 
 class Evaluator:
@@ -224,83 +218,19 @@ class Evaluator:
     ) -> Outcome:
         if not isinstance(built, Built):
             return built
+        course = Course(self._bench, self.ledger, self._rng, self._public_cases(), peers)
         for _ in range(_ATTEMPTS):
             with self.ledger.phase("start"):
                 trial = self._make_trial(candidate)
             with self.ledger.lease(partial(self._worked_s, trial)):
-                outcome = self._run(trial, built, drawn, peers)
-            if isinstance(outcome, Passed):
-                break
-            # It may have left anything behind: memory written to, threads, a broken device.
-            self._workers.end()
-            if not trial.process.was_killed:
+                outcome = course.run(trial, built, drawn)
+            if not isinstance(outcome, Passed) or candidate.host == "python":
+                # It may have left anything behind: memory written to, threads, a broken device,
+                # a changed torch, or the traces of the profiler that looked at it.
+                self._workers.end()
+            if isinstance(outcome, Passed) or not trial.process.was_killed:
                 break
         return outcome
-
-    def _run(
-        self,
-        trial: Trial,
-        built: Built,
-        drawn: Sequence[CheckedCase],
-        peers: PeerTable | None,
-    ) -> Outcome:
-        with self.ledger.phase("load"):
-            failure = trial.load(built, interpreted=not self._bench.timed)
-        if failure is not None:
-            return failure
-        public = self._public_cases()
-        with self.ledger.phase("check"):
-            checked = trial.check([*drawn, *public], self._rng)
-        if isinstance(checked, Incorrect):
-            return Shrinking(trial, self._bench.maker.make, self._rng).shrink(checked)
-        if not isinstance(checked, Agreement):
-            return checked
-        library_only = is_borrowed(
-            trial.candidate, trial.operator.spec, public, self._bench.effort.guards
-        )
-        times = []
-        for case in public:
-            with self.ledger.phase("time"):
-                time_or_failure = self._measure(trial, case, peers)
-            if not isinstance(time_or_failure, WorkloadTime):
-                return time_or_failure
-            times.append(time_or_failure)
-        broken = trial.probe()
-        if broken is not None:
-            return broken
-        return self._observe(trial) or Passed(times=tuple(times), library_only=library_only)
-
-    def _observe(self, trial: Trial) -> Outcome | None:
-        """Return how a Python host side cheats by what it runs, None where it does not.
-
-        A plan runs what it says; a confirming run looks at both. The profiler, and Python that may
-        have changed anything in torch, leave traces in a process: the worker is not used again.
-        """
-        if trial.candidate.host == "plan":
-            return None
-        seen = trial.observe(self._public_cases()[0]) if self._bench.timed else None
-        self._workers.end()
-        return None if seen is None or isinstance(seen, Trace) else seen
-
-    def _measure(
-        self, trial: Trial, case: CheckedCase, peers: PeerTable | None
-    ) -> WorkloadTime | Failed | TimedOut | Incorrect:
-        found = trial.measure(
-            case.case,
-            budget_s=self._bench.effort.measure_s,
-            least=_LEAST_SAMPLES,
-            most=_MOST_SAMPLES,
-        )
-        if not isinstance(found, p.Samples):
-            return found
-        workload, samples = case.workload, undisturbed(found.samples)
-        return WorkloadTime(
-            workload=workload.name,
-            weight=workload.weight,
-            device_ms=quick([sample.device_ms for sample in samples]),
-            call_ms=quick([sample.call_ms for sample in samples]),
-            peers=peers.times[workload.name] if peers else (),
-        )
 
     def _worked_s(self, trial: Trial) -> float:
         """Return for how long the device's processes have been at work so far."""
