@@ -168,7 +168,7 @@ class Trial:
         # The first of them because a candidate may keep its process from telling of an input that
         # it changed.
         for visit, where in ((visits.still, _STILL), (visits.aside, _ASIDE)):
-            found = visit and self._judge_again(case, visit, left, shelf, rng)
+            found = self._judge_again(case, visit, left, shelf, rng) if visit else None
             if isinstance(found, Incorrect):
                 return found.model_copy(update={"reason": f"{found.reason}; {where}"})
             if found is not None:
