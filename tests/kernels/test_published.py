@@ -10,13 +10,17 @@ import pytest
 import torch
 from torch import Tensor
 
+from knowledge.evidence import Better
+from knowledge.verdict import judge
 from operator_registry.inputs import load_reference, make_inputs
 from operator_registry.spec import Workload
 from operator_registry.workloads import draw_workloads
+from optimizer.audit import find_flaw
 from optimizer.evaluate.checking import Agreement, check, make_standard
 from optimizer.executor import Executor
 from optimizer.kernel import Kernel, Variant, read_kernel
 from optimizer.shapes import attributes_of
+from optimizer.signing import read_signer
 from optimizer.targets import BuildingTable, find_obstacle, make_target
 from optimizer.targets.interpreter import InterpreterTable
 
@@ -36,6 +40,19 @@ def test_it_lies_where_its_manifest_says(folder: Path) -> None:
     kernel = read(folder)
 
     assert folder.parts[-2:] == (kernel.operator.name, kernel.hardware.name)
+
+
+@pytest.mark.parametrize(("folder", "name"), VARIANTS, ids=NAMES)
+def test_its_evidence_adds_up_and_proves_a_gain(folder: Path, name: str) -> None:
+    evidence = read(folder).variants[name].evidence
+
+    assert find_flaw(evidence) is None
+    assert isinstance(judge(evidence), Better)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f"{f.parent.name}-{f.name}")
+def test_its_signature_holds_where_it_has_one(folder: Path) -> None:
+    assert read_signer(folder) in (folder / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("folder", "name"), VARIANTS, ids=NAMES)

@@ -65,4 +65,6 @@ def test_a_confirming_run_ends_in_evidence(judge: Evaluator) -> None:
     assert isinstance(found, Evidence), found
     assert found.faults == ()
     assert len(found.null.pair_ratios) == 2
+    assert found.launched == ("scale",)
     assert found.resources[0].registers is not None
+    assert found.resources[0].occupancy is not None
