@@ -4,6 +4,7 @@ import importlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -16,6 +17,7 @@ from optimizer.evaluate.health import find_states, remedy
 from optimizer.evaluate.walls_probe import LOST, find_missing
 from optimizer.evaluate.walls_probe import REMEDY as WALLS_REMEDY
 from optimizer.job import Ability
+from optimizer.profilers.counters import find_counter_tool
 from optimizer.targets.cpu import REMEDY, CpuTarget, compiler_version, host_cpu_arch
 from optimizer.targets.driver import open_driver
 from optimizer.targets.target import Build, BuildError, Instance
@@ -148,6 +150,26 @@ def _run_cuda() -> Ability:
     return Ability(name=name, able=True, detail=detail)
 
 
+def _count_cuda() -> Ability:
+    name = "count what a winner does on an NVIDIA device"
+    if find_counter_tool():
+        return Ability(name=name, able=True, detail="Nsight Compute; seldom on virtual machines")
+    return Ability(
+        name=name,
+        able=False,
+        detail="there is no ncu: profiles lack DRAM bytes, bandwidth and stall reasons",
+        remedy="install Nsight Compute (nsight-compute), where there is such a device",
+    )
+
+
+def _sign() -> Ability:
+    name = "sign kernels and check signatures"
+    if find_spec("cryptography") is not None:
+        return Ability(name=name, able=True, detail="Ed25519; kernelevolve key new makes a key")
+    detail = "there is no cryptography: signatures can't be made or checked"
+    return Ability(name=name, able=False, detail=detail, remedy="pip install cryptography")
+
+
 def _sandbox() -> Ability:
     name = "run foreign code behind walls"
     try:
@@ -171,6 +193,7 @@ def _module(name: str) -> ModuleType | None:
 
 
 CHECKS: Final[tuple[Callable[[], Ability], ...]] = (
-    _build_cpp, _time_cpu, _compile_triton, _interpret_triton, _run_cuda, _sandbox,
+    _build_cpp, _time_cpu, _compile_triton, _interpret_triton, _run_cuda, _count_cuda, _sandbox,
+    _sign,
 )  # fmt: skip
 """All that is examined, in the order told."""
