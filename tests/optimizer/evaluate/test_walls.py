@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.evaluate import seccomp
+from optimizer.evaluate import seccomp, walls_landlock
 from optimizer.evaluate.guards import ALL_UP, Guard, Guards, without
 from optimizer.evaluate.sandbox import (
     ChildDiedError,
@@ -27,6 +27,7 @@ from optimizer.evaluate.walls_layout import outermost, readable
 from optimizer.evaluate.walls_probe import LOST, find_missing
 from optimizer.evaluate.walls_terms import Terms
 
+ROOT = Path(__file__).resolve().parents[3]
 EXEC, EVAL = "builtins:exec", "builtins:eval"
 MEGABYTE = 1 << 20
 
@@ -43,6 +44,34 @@ def test_a_wall_that_is_missing_is_found_out(guard: Guard) -> None:
     standing = call("optimizer.evaluate.walls_probe:look", "", limits=limits)
 
     assert guard not in standing
+
+
+CONTAINER = """
+from pathlib import Path
+from optimizer.evaluate import walls_kernel, walls_landlock
+walls_kernel.leave_users()
+Path("/proc/sys/user/max_user_namespaces").write_text("0")
+walls_kernel.forgo_privileges()
+from optimizer.evaluate.sandbox import ChildError, call
+from optimizer.evaluate.walls_probe import find_missing
+print(",".join(find_missing()))
+try:
+    print(call("builtins:eval", "open({secret!r}).read()"))
+except ChildError as error:
+    print(error.name)
+"""
+
+
+@pytest.mark.skipif(not walls_landlock.version(), reason="needs Landlock")
+def test_where_no_namespace_can_be_had_rights_still_keep_it_from_files(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hush", encoding="utf-8")
+    code = CONTAINER.format(secret=str(tmp_path / "secret"))
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.split() == ["processes,limits", "PermissionError"]
 
 
 def attempt(code: str, guards: Guards, **limits: int) -> bool:
