@@ -33,6 +33,7 @@ from optimizer.prepared import Allocate
 from optimizer.shapes import Setting
 from optimizer.source_module import import_source
 from optimizer.steps import narrow
+from optimizer.targets.device_memory import read_words
 
 RUN: Final = "run"
 """The function's name."""
@@ -179,7 +180,7 @@ def _is_decided(spec: OperatorSpec, axis: str) -> bool:
 
 
 def _size(left: Tensor, bound: Size) -> Size:
-    words = tuple(map(int, left.tolist()))
+    words = tuple(read_words(left))
     return words[0] if isinstance(bound, int) else words
 
 

@@ -119,6 +119,24 @@ def free(memory: DeviceMemory) -> None:
     driver.call("cuMemRelease", memory.handle)
 
 
+def read_words(tensor: Tensor) -> list[int]:
+    """Return the int64 words of a small contiguous tensor, once the current stream is idle.
+
+    Not by torch's own functions: a profiler would take those for steps of whoever wrote the words.
+
+    Raises:
+        OSError: The device is out of order.
+    """
+    words = ctypes.c_int64 * tensor.numel()
+    if not tensor.is_cuda:
+        return list(words.from_address(tensor.data_ptr())) if tensor.numel() else []
+    copied = words()
+    torch.cuda.current_stream(tensor.device).synchronize()
+    size = ctypes.sizeof(copied)
+    open_driver().call("cuMemcpyDtoH_v2", copied, tensor.data_ptr(), size)
+    return list(copied)
+
+
 def _map(driver: Driver, handle: int, nbytes: int, device: int) -> DeviceMemory:
     address = ctypes.c_uint64()
     driver.call("cuMemAddressReserve", ctypes.byref(address), nbytes, 0, 0, 0)

@@ -39,6 +39,7 @@ _SIGNATURES: Final = {
     "cuMemUnmap": (_WORD, ctypes.c_size_t),
     "cuMemAddressFree": (_WORD, ctypes.c_size_t),
     "cuMemRelease": (_WORD,),
+    "cuMemcpyDtoH_v2": (_POINTER, _WORD, ctypes.c_size_t),
     "cuModuleLoadData": (ctypes.POINTER(_POINTER), ctypes.c_char_p),
     "cuModuleGetFunction": (ctypes.POINTER(_POINTER), _POINTER, ctypes.c_char_p),
     "cuFuncSetAttribute": (_POINTER, ctypes.c_int, ctypes.c_int),

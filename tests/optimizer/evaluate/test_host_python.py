@@ -1,6 +1,6 @@
 """The judge and candidates with a host side of their own, on a processor."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,15 +64,15 @@ ABOVE = Operator(
 )
 
 
-def make(code: str, *launched: str) -> Candidate:
-    calls = [LibraryCall(op="aten::mul.out", arguments=(), out=())]
-    steps = [Launch(kernel=name, arguments=()) for name in launched] or calls
-    plan = Plan(language="python", steps=tuple(steps))
+def make(code: str, *ops: str, launched: Sequence[str] = ()) -> Candidate:
+    calls = [LibraryCall(op=f"aten::{op}", arguments=(), out=()) for op in ops or ("mul.out",)]
+    kernels = [Launch(kernel=name, arguments=()) for name in launched]
+    plan = Plan(language="python", steps=(*calls, *kernels))
     return Candidate(code=code, plan=plan, origin="test", host="python")
 
 
 def judged(judge: Evaluator, code: str) -> Outcome:
-    (evaluation,) = judge.evaluate([make(code)])
+    (evaluation,) = judge.evaluate([make(code, "mul.out", "mul", "copy_")])
     return evaluation.outcome
 
 
@@ -151,15 +151,13 @@ def test_a_size_that_the_data_decide_is_read_by_the_judge(state: Path, host: Har
         "def run(x, count, kept, found):\n    above = x[x > 0]\n    kept[: len(above)] = above\n"
         "    count.fill_(len(above))\n    found.fill_(len(above))\n"
     )
-    effort = replace(EFFORT, eager_only=True)
+    short = code.replace("found.fill_(len", "found.fill_(-1 + len")
+    effort = replace(EFFORT, eager_only=True, drawn_sizes=1)
     with Evaluator(ABOVE, host, folder=state, effort=effort) as judge:
-        right, short = judge.evaluate(
-            [
-                make(code, "run"),
-                make(code.replace("found.fill_(len", "found.fill_(-1 + len"), "run"),
-            ]
+        right, wrong = judge.evaluate(
+            [make(text, "gt", "index", "copy_", launched=["run"]) for text in (code, short)]
         )
 
     assert isinstance(right.outcome, Passed), right.outcome
     assert not right.outcome.library_only
-    assert isinstance(short.outcome, Incorrect | Failed)
+    assert isinstance(wrong.outcome, Incorrect)
