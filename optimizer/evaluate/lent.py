@@ -19,8 +19,8 @@ class Lent:
     """Makes the outputs of a call, one after another, in the slots of its case.
 
     Without a slot, or without memory that was lent, they are made in the worker's own memory. What
-    the last call on a case asked for lies ready before the next one, so that making outputs takes
-    no longer than `torch.empty` does.
+    the last call on a case asked for lies ready before the next one, and each output is also made,
+    in vain, as it is for a user: so a call takes as long as with memory of its own.
     """
 
     def __init__(self, device: str, own: Allocate) -> None:
@@ -80,6 +80,7 @@ class Lent:
         """Return the call's next output; see `Allocate`."""
         place, self._next = self._next, self._next + 1
         asked = (tuple(size), dtype)
+        torch.empty(size, dtype=dtype, device=device)
         if place < len(self._ready) and self._ready[place][0] == asked:
             return self._ready[place][1]
         slots = self._slots.get(self._case, ())
