@@ -26,9 +26,8 @@ _MOVE: Final = 0x2000
 _RECURSIVE: Final = 0x4000
 _PRIVATE: Final = 0x40000
 _DETACH: Final = 0x2
-_KEPT: Final = NO_SUID | NO_DEVICES | NO_EXEC | 0x400 | 0x800 | 0x200000
-"""Flags that a mount made by somebody more privileged may not lose: statvfs has the same bits
-for the first four; the times' flags are passed where they are told."""
+_KEPT: Final = READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC
+"""Flags that a mount made by somebody more privileged may not lose; statvfs has the same bits."""
 _AT_RECURSIVE: Final = 0x8000
 _AT_FDCWD: Final = -100
 _PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}

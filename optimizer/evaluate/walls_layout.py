@@ -15,6 +15,7 @@ _ROOT: Final = Path(__file__).parents[2]
 _PACKAGES: Final = ("operator_registry", "knowledge", "optimizer")
 _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
+    "/opt/nvidia", "/opt/rocm",
     "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
     "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/OpenCL",
     "/etc/vulkan", "/etc/nvidia",
@@ -25,8 +26,7 @@ _LIBRARIES: Final = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH")
 _OPTIONAL: Final = Path("/opt")
 _DEVICES: Final[Mapping[str, tuple[str, ...]]] = {
     "cpu": (),
-    "cuda": ("nvidia*", "dxg", "dri"),
-    "rocm": ("kfd", "dri"),
+    "cuda": ("nvidia*", "dxg", "kfd", "dri"),  # AMD's devices have this name in PyTorch too
 }
 
 

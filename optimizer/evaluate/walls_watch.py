@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 from optimizer.evaluate.walls_terms import Terms
 
-_CALM_S: Final = 0.5
+_CALM_S: Final = 1.0
 _TENSE_S: Final = 0.05
 _TENSE_FROM: Final = 0.5
 """Which share of a limit makes it look more often."""

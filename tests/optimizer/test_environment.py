@@ -58,7 +58,7 @@ def test_what_this_test_suite_needs_is_found(abilities: dict[str, Ability]) -> N
         "build and run C++",
         "compile Triton for NVIDIA devices (sm_90 tried)",
         "check Triton without a device",
-        "run foreign code in processes that can be killed",
+        "run foreign code behind walls",
     } <= able
 
 
