@@ -55,7 +55,7 @@ def kernel_files(kernel: Kernel) -> dict[str, str]:
 
 
 def _variant_files(variant: Variant) -> dict[str, str]:
-    evidence = _lines(variant.evidence.to_json(indent=1))
+    evidence = _lines(fitting(variant.evidence).to_json(indent=1))
     if len(evidence.encode()) > EVIDENCE_LIMIT_BYTES:
         msg = f"the evidence of {variant.name} takes {len(evidence)} bytes"
         raise KernelFolderError(msg)
@@ -66,6 +66,18 @@ def _variant_files(variant: Variant) -> dict[str, str]:
         "evidence.json": evidence,
         **_plots(variant.evidence),
     }
+
+
+def fitting(evidence: Evidence) -> Evidence:
+    """Return evidence that git can hold: of very many workloads, no distributions are kept.
+
+    What the claim rests on stays; the raw samples are kept elsewhere in any case.
+    """
+    if len(evidence.to_json(indent=1).encode()) < EVIDENCE_LIMIT_BYTES:
+        return evidence
+    bare = {"quantiles_ms": (), "baseline_quantiles_ms": ()}
+    workloads = tuple(w.model_copy(update=bare) for w in evidence.workloads)
+    return evidence.model_copy(update={"workloads": workloads, "profile": ()})
 
 
 def _plots(evidence: Evidence) -> dict[str, str]:

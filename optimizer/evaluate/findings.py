@@ -25,6 +25,9 @@ from optimizer.evaluate.workbench import JUDGE_VERSION, Workbench
 from optimizer.profilers.compiler import resources
 from optimizer.profilers.trace import Trace
 
+_LONGEST_NAME = 120
+"""Of a kernel: those of libraries hold all their template's arguments."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -150,7 +153,8 @@ class Findings:
 
     def _launched(self) -> tuple[str, ...]:
         """Return what ran: as the profiler saw it on a device, as the plan says on a processor."""
-        seen = [name for trace in self.traces.values() for name in trace.kernels()]
+        traces = self.traces.values()
+        seen = [name[:_LONGEST_NAME] for trace in traces for name in trace.kernels()]
         return tuple(dict.fromkeys(seen)) or launched(self.claim.candidate.plan)
 
     def _unlent(self) -> Iterator[str]:

@@ -15,7 +15,8 @@ _SHAPES: Final = (
 )  # fmt: skip
 """Functions that compute nothing of an input's values: anybody may call them."""
 _EXECUTOR: Final = (
-    "clone", "contiguous", "copy_", "item", "_local_scalar_dense", "to", "_to_copy", "is_nonzero",
+    "clone", "contiguous", "copy_", "detach_", "item", "_local_scalar_dense", "to", "_to_copy",
+    "is_nonzero",
 )  # fmt: skip
 """What our own executor calls besides: it copies inputs that lie oddly, and reads sizes."""
 _NOT_KERNELS: Final = ("Memset", "Memcpy")

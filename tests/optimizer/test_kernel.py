@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge.profile import KernelTime
+from optimizer.audit import find_flaw
 from optimizer.errors import KernelFolderError
 from optimizer.kernel import (
+    EVIDENCE_LIMIT_BYTES,
     PLOT_LIMIT_BYTES,
     ByPeer,
     ByVariant,
@@ -20,7 +22,7 @@ from optimizer.kernel import (
     read_candidate,
     read_kernel,
 )
-from optimizer.kernel_page import kernel_files, write_kernel
+from optimizer.kernel_page import fitting, kernel_files, write_kernel
 from optimizer.kernel_plot import distribution_svg, latency_svg
 from tests.makers import HARDWARE, OPERATOR, make_candidate, make_evidence, make_profiled
 
@@ -226,3 +228,16 @@ def test_no_name_breaks_out_of_the_page() -> None:
     ]
 
     assert "`a / b' # c`" in page
+
+
+def test_of_very_many_workloads_the_evidence_keeps_what_the_claim_rests_on() -> None:
+    evidence = make_profiled(CANDIDATE)
+    few = evidence.model_copy(update={"workloads": evidence.workloads * 2})
+    many = evidence.model_copy(update={"workloads": evidence.workloads * 60})
+
+    kept = fitting(many)
+
+    assert fitting(few) == few
+    assert len(kept.to_json(indent=1)) < EVIDENCE_LIMIT_BYTES < len(many.to_json(indent=1))
+    assert find_flaw(kept) == find_flaw(many)
+    assert [w.pair_ratios for w in kept.workloads] == [w.pair_ratios for w in many.workloads]
