@@ -1,4 +1,7 @@
-"""Real SIGKILLs at random moments of ``kernelevolve run --once``, then a run to the end."""
+"""Real SIGKILLs at random moments of ``kernelevolve run --once``, then a run to the end.
+
+They fall on the daemon, on the judge that works for it, or on one of the judge's children.
+"""
 
 import os
 import random
@@ -7,7 +10,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -21,7 +25,12 @@ pytestmark = pytest.mark.drill
 ROOT = Path(__file__).parents[2]
 KILLS = 20
 _LONGEST_S = 60
+_AFTERMATH_S = 3.0
 _PHASES = ("", "", "capture", "baseline", "baseline", "search", "search", "search", "confirm")
+JUDGE = "optimizer"
+CHILD = "optimizer.evaluate.child"
+_JUDGE_KILLS = 2
+"""A goal whose judge has died three times is given up: that is another fact, tested elsewhere."""
 REAL = (sys.executable, "-m", "daemon")
 SCRIPTED = (sys.executable, "-m", "tests.daemon.scripted_cli")
 
@@ -32,6 +41,8 @@ class Moment:
 
     phase: str
     later_s: float
+    victim: str = ""
+    """The module that the victim runs; the daemon itself if empty."""
 
 
 @dataclass
@@ -43,6 +54,8 @@ class Drill:
     seen: list[set[str]] = field(default_factory=list)
     """The trials in the store after each kill."""
     started: list[psutil.Process] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+    """Of those below the daemon: the modules that they ran."""
 
     def kill_once(self, moment: Moment) -> None:
         written = self.log.stat().st_size if self.log.exists() else 0
@@ -51,6 +64,10 @@ class Drill:
         if moment.phase:
             self._watch(process, until=until, seen=(moment.phase, written))
         self._watch(process, until=min(until, time.monotonic() + moment.later_s))
+        if moment.victim:
+            self._kill_below(process, moment.victim)
+            # The daemon gets over it, for a while.
+            self._watch(process, until=min(until, time.monotonic() + _AFTERMATH_S))
         process.kill()
         process.wait()
         self.seen.append({trial.evaluation.key for trial in self.trials()})
@@ -74,6 +91,15 @@ class Drill:
 
     def alive(self) -> list[psutil.Process]:
         return [p for p in self.started if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+    def _kill_below(self, process: subprocess.Popen[bytes], module: str) -> None:
+        """Kill one of the processes below that run a module, if there is one just now."""
+        for below in self.alive():
+            with suppress(psutil.Error):
+                if module in below.cmdline():
+                    below.kill()
+                    self.killed.append(module)
+                    return
 
     def _start(self) -> subprocess.Popen[bytes]:
         settings = self.origin.settings
@@ -185,4 +211,22 @@ def test_killed_while_it_searches(tmp_path: Path) -> None:
         check_one_pull_request(drill)
     else:  # a busy machine proves nothing, and then there must be nothing
         assert origin.branches() == {"main"}
+    check_no_orphans(drill)
+
+
+def test_its_judge_and_its_workers_are_killed(tmp_path: Path) -> None:
+    origin = Origin(tmp_path, budget_s=25.0)
+    origin.add_cheap_operator()
+    drill = Drill(origin, REAL)
+    drawn = draw_moments(3, _PHASES[2:], later_s=4.0)
+    judges = [replace(moment, victim=JUDGE) for moment in drawn[:_JUDGE_KILLS]]
+    children = [replace(moment, victim=CHILD) for moment in drawn[_JUDGE_KILLS:12]]
+
+    run_drill(drill, [*children[:5], *judges, *children[5:]])
+
+    assert {JUDGE, CHILD} <= set(drill.killed)
+    check_nothing_is_lost_or_doubled(drill)
+    assert drill.trials()
+    # No candidate pays for a worker that somebody else has killed.
+    assert "SIGKILL" not in "".join(t.evaluation.outcome.to_json() for t in drill.trials())
     check_no_orphans(drill)
