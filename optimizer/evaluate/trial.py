@@ -173,11 +173,11 @@ class Trial:
                 return found.model_copy(update={"reason": f"{found.reason}; {where}"})
             if found is not None:
                 return found
-        if visits.again is not None:
-            taken = self._visit(case, visits.again, shelf, rng)
+        for visit in visits.again:
+            taken = self._visit(case, visit, shelf, rng)
             if not isinstance(taken, Taken):
                 return taken
-            number = visits.again.number
+            number = visit.number
             differs = find_difference(self.operator, case, number, left[number], taken)
             if differs is not None:
                 return differs

@@ -32,8 +32,8 @@ class Visits:
     """Each set once."""
     still: Visit | None
     """The last set at once again, in memory that nobody filled anew meanwhile."""
-    again: Visit | None
-    """The first set once more."""
+    again: tuple[Visit, ...]
+    """The first set twice more: what changes with every call must not come round in between."""
     aside: Visit | None
     """The last set, misaligned, and strided where the spec admits it."""
 
@@ -45,7 +45,8 @@ def plan_visits(spec: OperatorSpec, sets: int, guards: Guards, rng: random.Rando
     here = Seat(slot=slot, shift=shift)
     there = Seat(slot=slot + 1, shift=(shift + ALIGNMENT) % (_SHIFTS * ALIGNMENT))
     first = tuple(Visit(n, here if fresh else Seat(slot=n)) for n in range(sets))
-    again = Visit(0, there if fresh else first[0].seat) if guards.up(Guard.REPEAT) else None
+    once_more = Visit(0, there if fresh else first[0].seat)
+    again = (once_more, once_more) if guards.up(Guard.REPEAT) else ()
     aside = None
     if guards.up(Guard.STRIDES):
         seat = Seat(slot=slot, shift=shift + 1, strided=_strided(spec))
