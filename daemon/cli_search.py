@@ -5,6 +5,7 @@ import sys
 import uuid
 from argparse import Namespace
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -177,7 +178,9 @@ def _read_candidate(file: Path) -> Candidate:
         raise MisuseError(msg)
     try:
         plan = Plan.from_json((file.parent / "plan.json").read_bytes())
-        return Candidate(code=file.read_text(encoding="utf-8"), plan=plan, origin="person")
+        host: Literal["plan", "python"] = "python" if plan.language == "python" else "plan"
+        code = file.read_text(encoding="utf-8")
+        return Candidate(code=code, plan=plan, origin="person", host=host)
     except FileNotFoundError as error:
         msg = f"there is no plan.json beside {file}; it says how the code is launched"
         raise MisuseError(msg) from error

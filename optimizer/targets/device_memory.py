@@ -60,8 +60,16 @@ class DeviceMemory:
         }
 
     def as_bytes(self) -> Tensor:
-        """Return the memory as a tensor; it is not copied."""
-        return torch.as_tensor(self, device="cuda")
+        """Return the memory as a tensor; it is not copied.
+
+        Raises:
+            OSError: torch can't take it as it is.
+        """
+        tensor = torch.as_tensor(self, device="cuda")
+        if tensor.data_ptr() != self.address:
+            msg = "torch made a copy of memory that others share"
+            raise OSError(msg)
+        return tensor
 
 
 def make_device_memory(nbytes: int, *, device: int = 0) -> DeviceMemory:

@@ -18,6 +18,7 @@ from optimizer.evaluate.health import Watch, find_states
 from optimizer.evaluate.lenders import make_lender
 from optimizer.evaluate.memory import SharedFolder
 from optimizer.evaluate.process import Place, Process
+from optimizer.evaluate.sandbox import Limits, start
 from optimizer.evaluate.tray import Lender
 from optimizer.plan import Launch, Plan
 from tests.makers import OPERATOR
@@ -72,6 +73,14 @@ def test_an_open_file_is_handed_to_the_first_that_asks(tmp_path: Path) -> None:
         assert file.read() == "well"
     with pytest.raises(OSError, match=r"refused|No such|nothing|reset"):
         fetch(str(tmp_path / "socket"))
+
+
+def test_a_file_reaches_a_worker_through_its_walls(shared: SharedFolder) -> None:
+    trays = shared.folder("trays")
+    offer(os.open("/dev/zero", os.O_RDONLY), trays / "socket")
+
+    with start("optimizer.evaluate.handing:fetch", limits=Limits(fill=(trays,))) as child:
+        assert int(child.ask(str(trays / "socket"), deadline_s=60)) > 2
 
 
 @pytest.fixture(scope="module")
