@@ -68,3 +68,23 @@ def test_a_confirming_run_ends_in_evidence(judge: Evaluator) -> None:
     assert found.launched == ("scale",)
     assert found.resources[0].registers is not None
     assert found.resources[0].occupancy is not None
+
+
+def test_a_batch_that_was_built_ahead_passes(judge: Evaluator) -> None:
+    first, second = make("# one\n" + CODE), make("# two\n" + CODE)
+
+    judge.evaluate([first], ahead=[second])
+    drawn_s = judge.ledger.seconds["cases"]
+    (evaluation,) = judge.evaluate([second])
+
+    assert isinstance(evaluation.outcome, Passed), evaluation.outcome
+    assert judge.ledger.seconds["cases"] == drawn_s
+
+
+def test_a_bad_kernel_is_followed_by_a_worker_that_was_ready(judge: Evaluator) -> None:
+    wrong = make("# wrong\n" + CODE.replace("value * factor", "value + factor"))
+
+    bad, good = judge.evaluate([wrong, make("# right\n" + CODE)])
+
+    assert isinstance(bad.outcome, Incorrect)
+    assert isinstance(good.outcome, Passed), good.outcome

@@ -12,6 +12,7 @@ import pytest
 from knowledge.evaluation import Evaluation
 from knowledge.outcome import Failed, Passed
 from operator_registry.hardware import HardwareSpec
+from optimizer.candidate import Candidate
 from optimizer.evaluate.building import CHILD, Builder, Built
 from optimizer.evaluate.evaluator import Evaluator
 from optimizer.evaluate.process import ORACLE, WORKER
@@ -21,8 +22,13 @@ from tests.optimizer.evaluate.bad import GOOD, LOOP, RIGHT, make
 from tests.optimizer.evaluate.conftest import EFFORT
 from tests.optimizer.evaluate.test_building import build_of
 
-# Each call takes a tenth of a second or so, which is longer than the hunter sleeps.
-SLOW = make("for (volatile long i = 0; i < 20000000; ++i) {} " + LOOP + RIGHT)
+
+def make_slow(rounds: int) -> Candidate:
+    """Return a candidate whose trial lasts for many of the hunter's looks."""
+    return make(f"for (volatile long i = 0; i < {rounds}; ++i) {{}} " + LOOP + RIGHT)
+
+
+SLOW, SLOWER = make_slow(100_000_000), make_slow(400_000_000)
 FOREVER = (
     "constexpr int64_t spin(int64_t n) { int64_t s = 0; "
     "for (int64_t i = 0; i < n; ++i) for (int64_t j = 0; j < 250000; ++j) s += j; return s; }\n"
@@ -92,7 +98,7 @@ def test_a_worker_killed_in_a_trial_is_replaced(judge: Evaluator) -> None:
 @pytest.mark.drill
 def test_a_candidate_whose_every_worker_is_killed_is_told_so(judge: Evaluator) -> None:
     with killing(WORKER, kills=2, when=with_a_candidate):
-        slow, good = judge.evaluate([SLOW, GOOD])
+        slow, good = judge.evaluate([SLOWER, GOOD])
 
     assert isinstance(slow.outcome, Failed)
     assert "SIGKILL" in slow.outcome.log
