@@ -27,16 +27,18 @@ class ChildTimedOutError(ChildError):
 class ChildDiedError(ChildError):
     """The child exited or was ended by a signal."""
 
-    def __init__(self, exit_code: int, stderr: str) -> None:
+    def __init__(self, exit_code: int, stderr: str, *, excess: bool = False) -> None:
         self.exit_code = exit_code
         """Negative for the number of a signal, as `subprocess` has it."""
+        self.excess = excess
+        """Whether its watch ended it, because it took too much."""
         self.stderr = stderr
         super().__init__(f"{self.how}\n{stderr}".strip())
 
     @property
     def was_killed(self) -> bool:
         """Return whether it was ended by a signal that nobody can heed: from outside, as a rule."""
-        return self.exit_code == -signal.SIGKILL
+        return self.exit_code == -signal.SIGKILL and not self.excess
 
     @property
     def how(self) -> str:

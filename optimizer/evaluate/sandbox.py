@@ -206,8 +206,9 @@ class Child:
             # Its last words, and its own exit code rather than that of our kill.
             self._process.wait(timeout=1.0)
         self.kill()
-        said = self._heard("excess") or self._tail.decode(errors="replace").strip()
-        return ChildDiedError(self._exit_code, said or str(error))
+        excess = self._heard("excess")
+        said = excess or self._tail.decode(errors="replace").strip()
+        return ChildDiedError(self._exit_code, said or str(error), excess=excess is not None)
 
     @property
     def _exit_code(self) -> int:

@@ -174,8 +174,10 @@ def test_many_files_are_bounded_too(limits: Limits, tmp_path: Path) -> None:
         " f.write(bytes(1 << 20)); f.flush(); os.fsync(f.fileno())"
     )
 
-    with pytest.raises(ChildDiedError, match="it wrote"):
+    with pytest.raises(ChildDiedError, match="it wrote") as died:
         call(EXEC, code, limits=replace(limits, write=(folder,), disk_bytes=64 * MEGABYTE))
+
+    assert not died.value.was_killed  # by somebody else, that is: it is not tried again
 
 
 def test_a_flood_of_output_ends_with_its_deadline(limits: Limits) -> None:
