@@ -13,7 +13,7 @@ from torch import Tensor
 from operator_registry.record import Record
 from optimizer.errors import RunnerError
 from optimizer.evaluate import keeper as k
-from optimizer.evaluate.memory import SharedFolder, read_output, reserve
+from optimizer.evaluate.memory import SharedFolder, map_file, reserve
 from optimizer.evaluate.protocol import Done, Form, LentMemory, TensorFile
 from optimizer.evaluate.sandbox import Child, ChildError, ChildRaisedError, Limits, start
 from optimizer.evaluate.tray import Memory
@@ -129,7 +129,8 @@ class KeptMemory:
         try:
             copy = k.Copy(path=self.lent.path, offset=offset, into=file)
             self.lender.tell(self.keeper, copy)
-            return read_output(file)
+            # Mapped and not read, which would copy it once more: only the keeper can touch it.
+            return map_file(file)
         finally:
             Path(file.path).unlink(missing_ok=True)
 
