@@ -17,11 +17,12 @@ from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.conditions import glance
 from optimizer.evaluate.conduct import find_unseen
+from optimizer.evaluate.contenders import let_sit_out, pick_contenders
 from optimizer.evaluate.draws import SEED_BITS, count_confirmed
 from optimizer.evaluate.findings import Claim, Findings
 from optimizer.evaluate.pairs import PairPlan, PairProcesses, PairRun
 from optimizer.evaluate.peer_table import PeerTable
-from optimizer.evaluate.peers import EAGER, needs_graph
+from optimizer.evaluate.peers import needs_graph
 from optimizer.evaluate.process import Process
 from optimizer.evaluate.profiling import Profiling
 from optimizer.evaluate.protocol import CANDIDATE
@@ -164,7 +165,11 @@ class Confirmation:
         device = self.bench.place.device
         pairs = findings.earlier_pairs + (self.bench.effort.pairs or _MOST_PAIRS)
         peers: Mapping[str, Sequence[str]] = {
-            case.workload.name: self._contenders(case.workload.name, findings)
+            case.workload.name: pick_contenders(
+                findings,
+                case.workload.name,
+                [t for t in self.table.times[case.workload.name] if self._is_fair(t.name)],
+            )
             for case in findings.public
         }
         waiting = [first]
@@ -181,7 +186,7 @@ class Confirmation:
                 return failure
             taken = len(findings.pairs) - findings.earlier_pairs
             if taken == 1:
-                peers = _let_sit_out(findings, self.table, peers)
+                peers = let_sit_out(findings, self.table, peers)
             took_s = time.monotonic() - began
             # The first pair has all peers, most of which then sit out.
             next_s = took_s if taken > 1 else took_s / 2
@@ -200,24 +205,6 @@ class Confirmation:
                 if unseen is not None:
                     return unseen
         return None
-
-    def _contenders(self, workload: str, findings: Findings) -> list[str]:
-        """Return the peers of the first pair, and note those that were far behind in ranking."""
-        times = {t.name: t for t in self.table.times[workload] if self._is_fair(t.name)}
-        best = min(getattr(t, findings.figure) for t in times.values())
-        device = self.bench.place.device
-        hopeless = summary.HOPELESS if device == "cpu" else summary.DEVICE_HOPELESS
-        behind = [
-            name
-            for name, time in times.items()
-            if getattr(time, findings.figure) > hopeless * best and name != EAGER
-        ]
-        if behind:
-            findings.notes.append(
-                f"more than {hopeless} times slower than the best peer on {workload} when "
-                f"they were ranked, and not measured again: {', '.join(behind)}"
-            )
-        return [name for name in times if name not in behind]
 
     def _run_pair(
         self,
@@ -270,25 +257,6 @@ class Confirmation:
 
 def _peers_of(pair: summary.Pair) -> Mapping[str, Sequence[str]]:
     return {workload: summary.peers_in(readings) for workload, readings in pair.items()}
-
-
-def _let_sit_out(
-    findings: Findings, table: PeerTable, peers: Mapping[str, Sequence[str]]
-) -> Mapping[str, Sequence[str]]:
-    """Return the peers that stay after the first pair, and note the others."""
-    first, figure = findings.pairs[findings.earlier_pairs], findings.figure
-    kept: dict[str, Sequence[str]] = {}
-    for workload, names in peers.items():
-        ranked = {time.name: getattr(time, figure) for time in table.times[workload]}
-        stay = {*summary.staying(first[workload], ranked, figure), findings.twins.get(workload)}
-        kept[workload] = [name for name in names if name in stay]
-        out = [name for name in names if name not in stay and name in first[workload]]
-        if out:
-            findings.notes.append(
-                f"more than {summary.SIT_OUT} times slower than the best peer on {workload}, and "
-                f"left out after the first pair: {', '.join(out)}"
-            )
-    return kept
 
 
 def _check_all(
