@@ -126,7 +126,7 @@ def _change_files(terms: Terms, had: int) -> bool:
             enter_root(terms)
             return True
     with contextlib.suppress(OSError):
-        hide_processes()
+        hide_processes(terms)
     return False
 
 

@@ -64,20 +64,21 @@ def give_up_files(terms: Terms, *, own_root: bool) -> None:
             *((path, landlock.FILL) for path in (*terms.devices, *terms.fill)),
             *((path, landlock.ALL) for path in (terms.scratch, *terms.write)),
             *((path, landlock.ALL) for path in own),
+            *(("/proc/self", landlock.FILL) for _ in terms.devices[:1]),
         ],
         scopes=landlock.SIGNALS * guards.up(Guard.PROCESSES)
         | landlock.SOCKETS * guards.up(Guard.NETWORK),
     )
 
 
-def hide_processes() -> None:
+def hide_processes(terms: Terms) -> None:
     """Show only the processes of this namespace, in the root that is there.
 
     Raises:
         OSError: The kernel refuses.
     """
     kernel.make_private()
-    _mount_processes("/proc")
+    _mount_processes("/proc", writable=bool(terms.devices))
 
 
 def _fill_root(terms: Terms, root: str) -> None:
@@ -90,7 +91,8 @@ def _fill_root(terms: Terms, root: str) -> None:
     _make_folder(f"{root}/var")
     with contextlib.suppress(FileExistsError):
         os.symlink(_TEMPORARY, f"{root}/var/tmp")  # noqa: PTH211, S108 - likewise
-    _make_processes(root, own=terms.guards.up(Guard.PROCESSES))
+    own, writable = terms.guards.up(Guard.PROCESSES), bool(terms.devices)
+    _make_processes(root, own=own, writable=writable)
 
 
 def _make_temporary(terms: Terms, root: str) -> None:
@@ -116,25 +118,40 @@ def _make_devices(devices: Iterable[str], root: str) -> None:
         os.symlink(target, f"{root}/dev/{name}")  # noqa: PTH211 - paths are texts here
 
 
-def _make_processes(root: str, *, own: bool) -> None:
+def _make_processes(root: str, *, own: bool, writable: bool) -> None:
     """Show the processes, read-only: who is root outside could switch the machine off by a file.
 
     Where a container hides a part of /proc, the kernel gives no new one to whom it is not root.
     The old one shows others' processes then; looking into them is still another matter.
+
+    NVIDIA's driver must write there: it names its threads, and gives up where it can't. Then all
+    but the processes' own folders is read-only, and Landlock leaves a process only its own.
     """
     here = f"{root}/proc"
     _make_folder(here)
     if own:
         with contextlib.suppress(OSError):
-            _mount_processes(here)
+            _mount_processes(here, writable=writable)
             return
-    kernel.bind("/proc", here, read_only=True)
+    kernel.bind("/proc", here, read_only=not writable)
+    if writable:
+        _protect_machine(here)
 
 
-def _mount_processes(folder: str) -> None:
+def _mount_processes(folder: str, *, writable: bool) -> None:
     flags = kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC
     kernel.mount("proc", folder, flags)
-    kernel.protect(folder, kernel.READ_ONLY | flags, recursive=False)
+    if writable:
+        _protect_machine(folder)
+    else:
+        kernel.protect(folder, kernel.READ_ONLY | flags, recursive=False)
+
+
+def _protect_machine(folder: str) -> None:
+    """Make read-only what /proc holds beside processes: the machine's own settings."""
+    for entry in os.scandir(folder):
+        if not entry.name.isdecimal() and not entry.is_symlink():
+            kernel.bind(entry.path, entry.path, read_only=True)
 
 
 def _show(path: str, root: str, *, read_only: bool) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.evaluate import seccomp, walls_landlock
+from optimizer.evaluate import seccomp, walls_landlock, walls_layout
 from optimizer.evaluate.guards import ALL_UP, Guard, Guards, without
 from optimizer.evaluate.sandbox import (
     ChildDiedError,
@@ -162,6 +162,33 @@ def test_it_may_read_what_it_is_shown_and_not_write_there(tmp_path: Path) -> Non
     assert call(EVAL, f"open({path!r}).read()", limits=limits) == "values"
     with pytest.raises(ChildError, match=r"Read-only|PermissionError"):
         call(EVAL, f"open({path!r}, 'r+b')", limits=limits)
+
+
+PROC_WRITES = """
+import os
+def written(path):
+    try:
+        with open(path, "w") as file:
+            file.write("x")
+    except OSError:
+        return False
+    return True
+paths = [f"/proc/self/task/{os.getpid()}/comm", "/proc/1/comm", "/proc/sys/kernel/hostname"]
+told = []
+for path in paths:
+    told.append(written(path))
+assert told == {wanted}, told
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_who_has_a_device_may_name_its_threads_and_change_nothing_else_there(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(walls_layout._DEVICES, "cuda", ("tty",))  # noqa: SLF001 - any device will do
+    wanted = str([device == "cuda", False, False])
+
+    call(EXEC, PROC_WRITES.replace("{wanted}", wanted), limits=Limits(device=device))
 
 
 def test_its_scratch_is_its_own(tmp_path: Path) -> None:
