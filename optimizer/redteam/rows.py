@@ -88,6 +88,8 @@ _ON_HOST: Final[Mapping[str, str]] = {
     "O19": "the device is the host: a memo in its memory is O1",
 }
 _NATIVE: Final[Mapping[str, str]] = {
+    "T4": "native code reaches the interpreter only by looking symbols up, which is O12",
+    "T12": "native code reaches the interpreter only by looking symbols up, which is O12",
     "O5": "native code reaches the interpreter only by looking symbols up, which is O12",
     "O6": "native code reaches the interpreter only by looking symbols up, which is O12",
     "O14": "native code reaches the interpreter only by looking symbols up, which is O12",

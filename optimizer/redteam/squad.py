@@ -19,8 +19,10 @@ from optimizer.redteam.operators import OPERATORS
 
 Verb = Literal["evaluate", "confirm"]
 Down = frozenset[Guard]
+_CLOSE = 0.5
+"""Above this share of its twin's time, what a cheat tells is measured alone."""
 _CPU_WIDTH, _DEVICE_WIDTH = 2, 6
-"""How many judges work side by side where nothing is timed."""
+"""How many judges work side by side."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Errand:
     down: Down
     verb: Verb
     candidate: Candidate
-    timed: bool
-    """Its time matters, so nothing else runs meanwhile."""
+    alone: bool
+    """Its time is a measure for others, or tells little: nothing else runs meanwhile."""
 
     @property
     def key(self) -> tuple[str, Down, Verb, str]:
@@ -60,15 +62,18 @@ class Trio:
 def plan_trio(kind: Kind, bait: Mapping[str, str]) -> Trio:
     """Return the errands of a kind."""
 
-    def errand(text: Text, down: Iterable[Guard]) -> Errand:
+    def errand(text: Text, down: Iterable[Guard], *, alone: bool = False) -> Errand:
         candidate = kind.candidate(text, bait=bait)
-        return Errand(kind.operator, frozenset(down), kind.by, candidate, timed=kind.pays == "time")
+        return Errand(kind.operator, frozenset(down), kind.by, candidate, alone=alone)
 
+    timed = kind.pays == "time"
+    # A cheat that tells a tenth of the time does so beside others as well.
+    close = timed and kind.share > _CLOSE
     return Trio(
-        unguarded=errand(kind.cheat, kind.down),
-        guarded=errand(kind.cheat, ()),
-        honest=errand(kind.twin, ()),
-        layer=errand(kind.cheat, kind.beside) if kind.beside else None,
+        unguarded=errand(kind.cheat, kind.down, alone=close),
+        guarded=errand(kind.cheat, (), alone=close),
+        honest=errand(kind.twin, (), alone=timed),
+        layer=errand(kind.cheat, kind.beside, alone=close) if kind.beside else None,
     )
 
 
@@ -85,14 +90,13 @@ class Squad:
     done: dict[tuple[str, Down, Verb, str], Attempt] = field(default_factory=dict)
 
     def run(self, errands: Sequence[Errand]) -> None:
-        """Run all errands: timed ones one after another, the others side by side.
+        """Run all errands: some alone, one after another, the others side by side.
 
         Those with all guards up come first; the peers that they measure serve the others too.
         """
         groups: dict[tuple[str, Down, bool], list[Errand]] = defaultdict(list)
-        for errand in {e.key: e for e in sorted(errands, key=lambda e: e.timed)}.values():
-            alone = errand.timed or errand.verb == "confirm"
-            groups[errand.operator, errand.down, alone].append(errand)
+        for errand in {e.key: e for e in sorted(errands, key=lambda e: e.alone)}.values():
+            groups[errand.operator, errand.down, errand.alone].append(errand)
         for guarded in (True, False):
             batch = {key: group for key, group in groups.items() if (not key[1]) == guarded}
             width = _CPU_WIDTH if self.hardware.target == "cpu" else _DEVICE_WIDTH
