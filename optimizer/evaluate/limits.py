@@ -9,8 +9,8 @@ from optimizer.evaluate.guards import ALL_UP, Guard, Guards
 from optimizer.evaluate.walls_layout import devices, readable, shown_with
 from optimizer.evaluate.walls_terms import Terms
 
-_PROCESSES = 1024 + 32 * (os.cpu_count() or 1)
-"""Libraries start a thread for each core, and PyTorch's compiler several processes of them."""
+_PROCESSES = 128 + 16 * (os.cpu_count() or 1)
+"""Libraries start a thread for each core. A thousand would take seconds to end on two cores."""
 
 
 @dataclass(frozen=True)

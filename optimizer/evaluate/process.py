@@ -116,6 +116,7 @@ class Place:
         return replace(
             limits,
             write=tuple(folders.values()),
+            processes=8 * (limits.processes or 0) or None,  # the compiler's own, and their threads
             environment={
                 **limits.environment,
                 **{name: str(folder) for name, folder in folders.items()},

@@ -27,6 +27,7 @@ _OWN_HIGHEST_ID_FROM: Final = (6, 14)
 _OWN_COUNT_FROM: Final = (5, 14)
 """Before this one a user's processes were counted over all user namespaces."""
 _RESERVED_IDS: Final = 300
+"""Given out once, before a namespace's ids begin again behind them."""
 _OWN_PROCESSES: Final = 3
 """Porter, watch and worker."""
 _LOCAL: Final = 1
@@ -136,11 +137,14 @@ def _bound_processes(terms: Terms) -> bool:
         return True
     if _kernel_version() < _OWN_HIGHEST_ID_FROM:
         return False
+    settings = Path("/proc/sys/kernel")
     highest = str(terms.processes + _RESERVED_IDS)
     try:
-        Path("/proc/sys/kernel/pid_max").write_text(highest, encoding="ascii")
+        (settings / "pid_max").write_text(highest, encoding="ascii")
     except OSError:
         return False
+    with contextlib.suppress(OSError):  # else some hundreds more can be had, once
+        (settings / "ns_last_pid").write_text(str(_RESERVED_IDS), encoding="ascii")
     return True
 
 

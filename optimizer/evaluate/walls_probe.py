@@ -24,7 +24,7 @@ REMEDY: Final = (
     "--security-opt seccomp=unconfined --security-opt systempaths=unconfined), on x86-64; or accept"
     " the loss by KERNELEVOLVE_ACCEPT_WEAK_SANDBOX=1"
 )
-_OWN_IDS: Final = 10
+_FEW: Final = 10
 _LOOK: Final = f"{__name__}:look"
 _LIMITS: Final = Limits(wall_s=60.0)
 
@@ -66,7 +66,8 @@ def _no_files() -> bool:
 
 def _no_processes() -> bool:
     seen = [name for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - texts do
-    return os.getpid() < _OWN_IDS and len(seen) < _OWN_IDS
+    # The session's head is the porter, which has no id in here.
+    return os.getsid(0) == 0 and len(seen) < _FEW
 
 
 def _no_calls() -> bool:
