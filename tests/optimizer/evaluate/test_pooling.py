@@ -18,10 +18,3 @@ def test_readings_come_back_as_they_were_taken(tmp_path: Path) -> None:
 
     assert raw is not None
     assert read_pairs(raw) == PAIRS
-
-
-def test_readings_that_went_on_keep_their_name_only_as_long_as_none_is_changed(
-    tmp_path: Path,
-) -> None:
-    assert keep_samples(tmp_path, PAIRS) != keep_samples(tmp_path, PAIRS[:1])
-    assert find_samples(tmp_path, keep_samples(tmp_path, PAIRS)) is not None
