@@ -60,6 +60,20 @@ def test_nothing_asked_is_nothing_done(runner: Runner) -> None:
     assert list(runner.evaluate([])) == []
 
 
+def test_each_evaluation_is_told_as_well_as_returned(runner: Runner) -> None:
+    told: list[object] = []
+
+    done = runner.evaluate([BROKEN, GOOD], on_done=told.append)
+
+    assert told == list(done)
+
+
+def test_what_is_only_foreseen_is_not_tried(runner: Runner) -> None:
+    done = runner.evaluate([BROKEN], ahead=[GOOD])
+
+    assert [e.candidate for e in done] == [BROKEN.id]
+
+
 def test_results_hold_in_the_runners_environment(runner: Runner) -> None:
     (evaluation,) = runner.evaluate([GOOD])
 

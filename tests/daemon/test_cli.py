@@ -31,6 +31,7 @@ COMMANDS = (
     ("admit",),
     ("doctor",),
     ("bench", "catalog"),
+    ("bench", "throughput"),
     ("demo",),
 )
 
@@ -81,6 +82,7 @@ def test_every_command_has_a_help(
         (["run"], "--once"),
         (["optimize", "x", "--hardware", "cpu", "--budget", "soon"], "write for example 60s"),
         (["bench", "catalog", "--hardware", "cpu", "--out", "x", "--shard", "5/4"], "no part"),
+        (["bench", "throughput", "--seconds", "soon"], "no time"),
         (["optimize", "gelu", "--hardware", "cpu"], "did you mean gelu_bias?"),
         (["optimize", "gelu_bias", "--hardware", "h20"], "did you mean h200?"),
         (["registry", "validate", "/nowhere"], "/nowhere is no folder"),
