@@ -79,13 +79,29 @@ def judged(judge: Evaluator, code: str) -> Outcome:
 @pytest.fixture(scope="module")
 def evaluator(state: Path, host: HardwareSpec) -> Iterator[Evaluator]:
     """A judge whose peers are not compiled: no ratio is claimed here."""
-    effort = replace(EFFORT, eager_only=True)
+    effort = replace(EFFORT, eager_only=True, drawn_sizes=1)
     with Evaluator(OPERATOR, host, folder=state, effort=effort) as judge:
         yield judge
 
 
-def test_right_code_passes_and_says_that_it_calls_a_library(evaluator: Evaluator) -> None:
-    outcome = judged(evaluator, RIGHT)
+WRONG = {
+    "twice": RIGHT.replace("factor, out", "2 * factor, out"),
+    "returned": RIGHT.replace("torch.mul(x, factor, out=y)", "return x * factor"),
+    "into the input": RIGHT.replace("out=y)", "out=y)\n    x.zero_()"),
+    "beside": RIGHT.replace("out=y)", "out=y)\n    y.as_strided((len(y) + 1,), (1,))[-1] = 0"),
+    "raises": RIGHT.replace("torch.mul", "torch.nothing"),
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(evaluator: Evaluator) -> dict[str, Outcome]:
+    batch = {name: make(code) for name, code in (WRONG | {"right": RIGHT}).items()}
+    evaluations = evaluator.evaluate(list(batch.values()))
+    return dict(zip(batch, (evaluation.outcome for evaluation in evaluations), strict=True))
+
+
+def test_right_code_passes_and_says_that_it_calls_a_library(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["right"]
 
     assert isinstance(outcome, Passed), outcome
     assert outcome.library_only
@@ -93,29 +109,26 @@ def test_right_code_passes_and_says_that_it_calls_a_library(evaluator: Evaluator
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"),
+    ("wrong", "reason"),
     [
-        (RIGHT.replace("factor, out", "2 * factor, out"), "y: "),
-        (RIGHT.replace("torch.mul(x, factor, out=y)", "return x * factor"), "y: "),
-        (RIGHT.replace("out=y)", "out=y)\n    x.zero_()"), "the input x is written to"),
-        (
-            RIGHT.replace("out=y)", "out=y)\n    y.as_strided((len(y) + 1,), (1,))[-1] = 0"),
-            "memory beside the outputs is written to",
-        ),
+        ("twice", "y: "),
+        ("returned", "y: "),
+        ("into the input", "the input x is written to"),
+        ("beside", "memory beside the outputs is written to"),
     ],
 )
-def test_wrong_code_is_incorrect(evaluator: Evaluator, code: str, reason: str) -> None:
-    outcome = judged(evaluator, code)
+def test_wrong_code_is_incorrect(outcomes: dict[str, Outcome], wrong: str, reason: str) -> None:
+    outcome = outcomes[wrong]
 
     assert isinstance(outcome, Incorrect), outcome
     assert reason in outcome.reason
 
 
-def test_code_that_raises_fails_with_its_own_line(evaluator: Evaluator) -> None:
-    outcome = judged(evaluator, RIGHT.replace("torch.mul", "torch.nothing"))
+def test_code_that_raises_fails_with_its_own_line(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["raises"]
 
     assert isinstance(outcome, Failed)
-    assert "kernel.py" in outcome.log
+    assert 'kernel.py", line 5, in run' in outcome.log
 
 
 def test_a_confirming_run_says_whose_host_side_was_timed(evaluator: Evaluator) -> None:
@@ -136,6 +149,7 @@ def naive(
         yield guard, judge
 
 
+@pytest.mark.drill
 def test_each_guard_stops_a_cheat_that_passes_without_it(
     naive: tuple[Guard, Evaluator], evaluator: Evaluator
 ) -> None:
