@@ -191,6 +191,15 @@ def test_who_has_a_device_may_name_its_threads_and_change_nothing_else_there(
     call(EXEC, PROC_WRITES.replace("{wanted}", wanted), limits=Limits(device=device))
 
 
+@pytest.mark.gpu
+def test_a_device_is_usable_behind_the_walls_by_whom_it_is_given_to() -> None:
+    code = "import torch; assert torch.ones(8, device='cuda').sum().item() == 8"
+
+    call(EXEC, code, limits=Limits(wall_s=120.0, memory_bytes=64 << 30, device="cuda"))
+    with pytest.raises(ChildError):
+        call(EXEC, code, limits=Limits(wall_s=120.0, memory_bytes=64 << 30))
+
+
 def test_its_scratch_is_its_own(tmp_path: Path) -> None:
     """The usual folders for temporary files and for shared memory are in it."""
     code = (
