@@ -56,6 +56,21 @@ def write_value(folder: Path, name: str, value: Value) -> Stored:
     return tuple(write_file(folder / f"{name}-{i}", member) for i, member in enumerate(value))
 
 
+def store_values(
+    outputs: Sequence[Value], files: Sequence[Stored]
+) -> tuple[Form | tuple[Form, ...], ...]:
+    """Copy outputs into the files that fit, and return the outputs' forms."""
+    for output, stored in zip(outputs, files, strict=False):
+        for tensor, file in zip(tensors_of(output), members_of(stored), strict=False):
+            form = form_of(tensor)
+            if (form.shape, form.dtype) == (file.shape, file.dtype):
+                map_file(file).copy_(tensor)
+    return tuple(
+        form_of(output) if isinstance(output, Tensor) else tuple(map(form_of, output))
+        for output in outputs
+    )
+
+
 def read_value(stored: Stored, device: str = "cpu") -> Value:
     """Return a copy of what is stored, on a device."""
     if isinstance(stored, TensorFile):

@@ -11,30 +11,23 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
-from torch import Tensor
 
 from operator_registry.record import Record
+from optimizer.evaluate import looks
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.beside import Beside
 from optimizer.evaluate.guards import ALL_UP, Guards, without
 from optimizer.evaluate.held import HeldInputs
 from optimizer.evaluate.host_build import SOURCE
 from optimizer.evaluate.lent import Lent
-from optimizer.evaluate.memory import (
-    Value,
-    form_of,
-    map_file,
-    members_of,
-    tensors_of,
-)
+from optimizer.evaluate.loads import load_host_run, load_kernels
+from optimizer.evaluate.memory import Value, store_values
 from optimizer.evaluate.peers import PeerAbsentError, Peers, uncaptured
 from optimizer.evaluate.probing import probe
 from optimizer.evaluate.timing import Call, Clock, make_clock
 from optimizer.evaluate.ward import Ward
 from optimizer.executor import Executor
-from optimizer.host_python import HostPython, Run, load_run
-from optimizer.targets import make_target
-from optimizer.targets.target import KernelTable
+from optimizer.host_python import HostPython
 
 Given = TypeVar("Given")
 BUSY_PATIENCE = 3.0
@@ -144,7 +137,7 @@ class Worker:
                 load.spec,
                 load.plan,
                 load.chosen,
-                kernels=_load_kernels(load),
+                kernels=load_kernels(load),
                 device=self._device,
                 allocate=self._ward,
                 allocate_output=self._lent.allocate,
@@ -157,7 +150,7 @@ class Worker:
         return HostPython(
             load.spec,
             load.chosen,
-            _load_run(load, code),
+            load_host_run(load, code),
             device=self._device,
             allocate=self._lent.allocate,
         )
@@ -214,7 +207,7 @@ class Worker:
             self._synchronize()
         finally:
             intact = self._ward.unwatch()
-        forms = _store(outputs, message.outputs)
+        forms = store_values(outputs, message.outputs)
         changed, trampled = self._held.mend(key)
         return p.Ran(outputs=forms, changed=changed, trampled=trampled, overrun=not intact)
 
@@ -249,7 +242,7 @@ class Worker:
         sample, outputs = self._sample()
         if message.outputs is None:
             return p.Fired(sample=sample)
-        return p.Fired(sample=sample, outputs=_store(outputs, message.outputs))
+        return p.Fired(sample=sample, outputs=store_values(outputs, message.outputs))
 
     def _warm_up(self) -> Record:
         case, number, subject = _given(self._armed, "a sample to take")
@@ -267,38 +260,19 @@ class Worker:
         return p.Done()
 
     def _observe(self, message: p.Observe) -> Record:
-        # Only here: the profiler's library is heavy, and nothing that is timed may load it.
-        from optimizer.profilers.launches import trace  # noqa: PLC0415
-
         call = self._bind((message.case, message.set, message.subject))
-        return p.Observed(trace=trace(call, device=self._device))
+        return looks.observe(call, device=self._device)
 
     def _weigh(self, message: p.Weigh) -> Record:
-        # Only here, as above; and a captured call is weighed as it was before its capture.
-        from optimizer.profilers.memory import weigh  # noqa: PLC0415
-
         call = self._bind((message.case, 0, uncaptured(message.subject)))
+        inputs = self._held.values(message.case, 0)
         self._ward.release()
-        taken, outputs = weigh(call, device=self._device)
+        weighed = looks.weigh(call, inputs, lent=self._lent.holds, device=self._device)
         self._ward.release()
-        lent = sum(t.nbytes for t in _flat(outputs) if self._lent.holds(t))
-        inputs = sum(t.nbytes for t in _flat(self._held.values(message.case, 0)))
-        held = taken.traced_bytes + lent
-        return p.Weighed(
-            peak_bytes=inputs + held,
-            workspace_bytes=max(0, held - sum(t.nbytes for t in _flat(outputs))),
-            held_bytes=held,
-            resident_bytes=taken.resident_bytes,
-        )
+        return weighed
 
     def _count(self, message: p.Count) -> Record:
-        call = self._bind((message.case, message.set, message.subject))
-        call()
-        self._synchronize()
-        torch.cuda.profiler.start()  # type: ignore[no-untyped-call] # torch's
-        call()
-        self._synchronize()
-        torch.cuda.profiler.stop()  # type: ignore[no-untyped-call] # torch's
+        looks.count(self._bind((message.case, message.set, message.subject)))
         return p.Done()
 
     def _sample(self) -> tuple[p.Sample, tuple[Value, ...]]:
@@ -315,44 +289,8 @@ class Worker:
             torch.cuda.synchronize()
 
 
-def _load_kernels(load: p.LoadCandidate) -> KernelTable:
-    if load.interpreted is not None:
-        # Only here: it imports Triton, which takes a while and is of no use elsewhere.
-        from optimizer.targets.interpreter import InterpreterTable  # noqa: PLC0415
-
-        return InterpreterTable(load.interpreted)
-    return make_target(load.hardware).load(Path(load.folder))
-
-
-def _load_run(load: p.LoadCandidate, code: str) -> Run:
-    if load.interpreted is not None:
-        from optimizer.targets.interpreter import load_interpreted_run  # noqa: PLC0415 - as above
-
-        return load_interpreted_run(code)
-    return load_run(code, SOURCE)
-
-
 def _given(value: Given | None, what: str) -> Given:
     if value is None:
         msg = f"the worker holds no {what.removeprefix('a ')} yet"
         raise OutOfTurnError(msg)
     return value
-
-
-def _flat(values: Sequence[Value]) -> list[Tensor]:
-    return [tensor for value in values for tensor in tensors_of(value)]
-
-
-def _store(
-    outputs: tuple[Value, ...], files: tuple[p.Stored, ...]
-) -> tuple[p.Form | tuple[p.Form, ...], ...]:
-    """Copy outputs into the files that fit, and return the outputs' forms."""
-    for output, stored in zip(outputs, files, strict=False):
-        for tensor, file in zip(tensors_of(output), members_of(stored), strict=False):
-            form = form_of(tensor)
-            if (form.shape, form.dtype) == (file.shape, file.dtype):
-                map_file(file).copy_(tensor)
-    return tuple(
-        form_of(output) if isinstance(output, Tensor) else tuple(map(form_of, output))
-        for output in outputs
-    )
