@@ -18,7 +18,6 @@ from optimizer.evaluate.process import PEERS, Place, Process
 from optimizer.evaluate.sandbox import ChildError, ChildRaisedError
 from optimizer.evaluate.shelf import take_files
 from optimizer.evaluate.statistics import is_calm, quick, undisturbed
-from optimizer.evaluate.tray import Taken
 
 COMPILE_S = 180.0
 """Seconds that compiling a peer may take on one workload."""
@@ -186,7 +185,7 @@ def _find_disagreement(
     process: Process, operator: Operator, case: CheckedCase, peer: str
 ) -> str | None:
     """Return in what a peer is no equivalent of the reference, None where it is one."""
-    left: dict[int, Taken] = {}
+    left = {}
     for number in range(len(case.case.sets)):
         message = p.Run(
             case=case.case.key, set=number, subject=peer, outputs=case.outputs[number], poison=0
