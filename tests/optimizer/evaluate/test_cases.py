@@ -1,6 +1,6 @@
 """Cases, and what is said of outputs that were left in the judge's files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,10 @@ from optimizer.evaluate.cases import CheckedCase, Request
 from optimizer.evaluate.checking import Agreement
 from optimizer.evaluate.evaluator import Effort
 from optimizer.evaluate.memory import map_file, members_of, read_value
-from optimizer.evaluate.outputs import Forms, judge_outputs
+from optimizer.evaluate.outputs import judge_outputs
 from optimizer.evaluate.protocol import Form
+from optimizer.evaluate.shelf import take_files
+from optimizer.evaluate.tray import Forms, Taken
 from optimizer.evaluate.workbench import Workbench, fresh_seed
 from tests.makers import OPERATOR
 
@@ -42,8 +44,13 @@ def jagged(state: Path, host: HardwareSpec) -> Iterator[CheckedCase]:
     bench.close()
 
 
+def left(case: CheckedCase, forms: Mapping[int, Forms]) -> dict[int, Taken]:
+    """What lies in the files, as outputs that are told to be of these forms."""
+    return {number: take_files(case.outputs[number], told) for number, told in forms.items()}
+
+
 def answer(operator: Operator, case: CheckedCase) -> dict[int, Forms]:
-    """Write the reference's outputs, computed here, into the files."""
+    """Write the reference's outputs, computed here, into the files, and return their forms."""
     module: dict[str, object] = {}
     exec(operator.source, module)  # noqa: S102 - our own source
     reference = module[operator.spec.reference]
@@ -71,7 +78,7 @@ def make(bench: Workbench, *, rows: int, sets: int = 2) -> CheckedCase:
 def test_the_references_own_outputs_agree(bench: Workbench) -> None:
     case = make(bench, rows=100)
 
-    assert isinstance(judge_outputs(OPERATOR, case, answer(OPERATOR, case)), Agreement)
+    assert isinstance(judge_outputs(OPERATOR, case, left(case, answer(OPERATOR, case))), Agreement)
 
 
 def test_a_case_tells_a_candidate_neither_seed_nor_expectation(bench: Workbench) -> None:
@@ -92,7 +99,7 @@ def test_a_wrong_element_is_found_in_its_own_draw(bench: Workbench) -> None:
     (file,) = members_of(case.outputs[1][0])
     map_file(file)[4] += 1
 
-    found = judge_outputs(OPERATOR, case, forms)
+    found = judge_outputs(OPERATOR, case, left(case, forms))
 
     assert isinstance(found, Incorrect)
     assert found.counterexample is not None
@@ -113,7 +120,7 @@ def test_a_wrong_form_is_told_without_reading_values(
     case = make(bench, rows=100)
     forms = answer(OPERATOR, case) | {0: (form,)}
 
-    found = judge_outputs(OPERATOR, case, forms)
+    found = judge_outputs(OPERATOR, case, left(case, forms))
 
     assert isinstance(found, Incorrect)
     assert found.reason == f"y {reason}"
@@ -124,22 +131,22 @@ def test_an_absurd_shape_takes_no_memory(bench: Workbench) -> None:
     case = make(bench, rows=100)
     forms = answer(OPERATOR, case) | {0: (Form(shape=(1 << 50,), dtype="float32"),)}
 
-    assert isinstance(judge_outputs(OPERATOR, case, forms), Incorrect)
+    assert isinstance(judge_outputs(OPERATOR, case, left(case, forms)), Incorrect)
 
 
 def test_an_output_that_is_missing_is_incorrect(bench: Workbench) -> None:
     case = make(bench, rows=100)
 
-    assert isinstance(judge_outputs(OPERATOR, case, {0: (), 1: ()}), Incorrect)
+    assert isinstance(judge_outputs(OPERATOR, case, left(case, {0: (), 1: ()})), Incorrect)
 
 
 def test_lists_of_tensors_are_compared_member_by_member(jagged: CheckedCase) -> None:
     forms = answer(JAGGED, jagged)
-    assert isinstance(judge_outputs(JAGGED, jagged, forms), Agreement)
+    assert isinstance(judge_outputs(JAGGED, jagged, left(jagged, forms)), Agreement)
     member = members_of(jagged.outputs[0][2])[1]
     map_file(member)[7] += 1
 
-    found = judge_outputs(JAGGED, jagged, forms)
+    found = judge_outputs(JAGGED, jagged, left(jagged, forms))
 
     assert isinstance(found, Incorrect)
     assert found.counterexample is not None
