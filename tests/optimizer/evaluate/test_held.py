@@ -248,3 +248,15 @@ def test_values_stay_where_the_guard_is_down(tmp_path: Path) -> None:
     holder.roll("k", 0, 1, places=(0,))
 
     assert torch.equal(only(holder.values("k", 0)), torch.arange(6.0))
+
+
+@pytest.mark.gpu
+def test_canaries_and_spoiled_memory_work_on_a_device() -> None:
+    padded = make_padded(40, device="cuda", seed=1)
+    padded.view(torch.float32, (10,)).fill_(1)
+    assert padded.is_intact()
+
+    padded.memory[padded.start + padded.size] ^= 1
+
+    assert not padded.is_intact()
+    assert torch.equal(make_padded(40, device="cuda", seed=1).front.cpu(), padded.front.cpu())

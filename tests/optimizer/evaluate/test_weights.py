@@ -84,3 +84,14 @@ def test_a_workload_that_a_peer_serves_has_the_peers_weight() -> None:
     assert described.peak_bytes == 7
     assert described.peers[0].peak_bytes == 7
     assert weights.describe(row).peak_bytes is None
+
+
+@pytest.mark.gpu
+def test_the_workspace_of_a_call_on_a_device_is_weighed() -> None:
+    x = torch.ones(1 << 20, device="cuda")
+
+    lean, _ = weigh(lambda: torch.exp(x), device="cuda")
+    rich, _ = weigh(lambda: torch.exp(x + 1), device="cuda")
+
+    assert lean.traced_bytes == x.nbytes
+    assert rich.traced_bytes == 2 * x.nbytes
