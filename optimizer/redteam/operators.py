@@ -14,10 +14,12 @@ from operator_registry.spec import (
     TensorSpec,
     Workload,
 )
-from optimizer.plan import Launch, Plan
+from optimizer.plan import Launch, LibraryCall, Plan
 
 BLOCK: Final = 1024
 """Elements of a program of the Triton kernels here; rows of more columns do not fit in one."""
+_VIEWS: Final = ("aten::to", "aten::detach", "aten::resolve_conj", "aten::resolve_neg")
+"""What `Tensor.numpy` calls, to no effect here."""
 _VECTOR: Final = ("rows",)
 _MATRIX: Final = ("rows", "cols")
 _LINE: Final = RangeAxis(min=1, max=1 << 24)
@@ -118,8 +120,10 @@ OPERATORS: Final[Mapping[str, Operator]] = {
 
 def declared_plan(operator: str, target: str) -> Plan:
     """Return the plan of a host side in Python: on a processor it launches nothing but itself."""
-    kernel = operator if target == "cuda" else "run"
-    return Plan(language="python", steps=(Launch(kernel=kernel, arguments=()),))
+    if target == "cuda":
+        return Plan(language="python", steps=(Launch(kernel=operator, arguments=()),))
+    views = (LibraryCall(op=op, arguments=(), out=()) for op in _VIEWS)
+    return Plan(language="python", steps=(Launch(kernel="run", arguments=()), *views))
 
 
 def default_plan(operator: str, language: Literal["cpp", "triton"]) -> Plan:
