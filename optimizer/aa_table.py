@@ -16,6 +16,8 @@ POWER = {1.10: 0.98, 1.07: 0.90}
 NO_GAIN = 1.05
 """A true gain that just is the goal: at most one trial in 200 may be Better."""
 MOST_DEVICE_S = 2.0
+MOST_FAULTY = 0.02
+"""The share of comparisons that may be disturbed: they can't be won, so that they test nothing."""
 
 
 class AaRow(Record):
@@ -118,6 +120,9 @@ def find_failures(summary: AaSummary) -> Iterator[str]:
     wins = summary.power.get(name_of(NO_GAIN), 0.0) * summary.trials.get(name_of(NO_GAIN), 0)
     if wins > max(1, summary.trials.get(name_of(NO_GAIN), 0) / 200) + 1e-6:
         yield f"a true {NO_GAIN:.2f} is Better than {NO_GAIN:.2f} in {wins:.0f} trials"
+    rows = summary.comparisons + sum(summary.trials.values())
+    if summary.faulty > MOST_FAULTY * rows:
+        yield f"{summary.faulty} of {rows} measurements were not trusted, and so could show no win"
     if summary.longest_device_s > MOST_DEVICE_S:
         yield f"a trial took {summary.longest_device_s:.2f} s of device time"
 

@@ -87,6 +87,14 @@ def test_a_trial_that_took_more_than_two_seconds_of_the_device_is_told() -> None
     assert failures == ["a trial took 2.50 s of device time"]
 
 
+def test_comparisons_that_could_not_be_won_are_no_proof_of_honesty() -> None:
+    rows = [make_row(n, faulty=n < 3) for n in range(100)]
+
+    (failure,) = find_failures(summarise(rows))
+
+    assert failure == "3 of 100 measurements were not trusted, and so could show no win"
+
+
 @given(st.floats(1, 2), st.floats(0, 5000))
 def test_the_slower_side_takes_its_gain_in_work_and_fixed_cost(gain: float, fixed: float) -> None:
     work = slower_work(24000, gain, fixed=fixed)
