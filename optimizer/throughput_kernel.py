@@ -6,11 +6,14 @@ from itertools import product
 from typing import Final
 
 from operator_registry.registry import Operator
-from operator_registry.spec import InputSpec, OperatorSpec, RangeAxis, TensorSpec, Workload
+from operator_registry.spec import DType, InputSpec, OperatorSpec, RangeAxis, TensorSpec, Workload
 from optimizer.candidate import Candidate, load_tunables
 from optimizer.plan import Launch, Plan
 
-_SIZES: Final = {"cpu": (512, 1024, "float32"), "cuda": (8192, 6144, "bfloat16")}
+_SIZES: Final[dict[str, tuple[int, int, DType]]] = {
+    "cpu": (512, 1024, "float32"),
+    "cuda": (8192, 6144, "bfloat16"),
+}
 """On an H200 the kernel moves 201 MB, which takes about 50 us."""
 _SOURCE = '''\
 """``y = hardswish(x) + bias``."""

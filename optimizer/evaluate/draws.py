@@ -80,8 +80,10 @@ def telling_requests(
 ) -> list[Request]:
     """Return the public workloads at other scales, and from other distributions, one draw each."""
     stated: Distribution = "stated"
-    wanted = [(stated, scale) for scale in spec.precision.input_scales if scale != 1.0]
-    wanted += [(name, 1.0) for name in distributions if name != stated]
+    wanted: list[tuple[Distribution, float]] = [
+        *((stated, scale) for scale in spec.precision.input_scales if scale != 1.0),
+        *((name, 1.0) for name in distributions if name != stated),
+    ]
     return [
         Request(workload, (rng.getrandbits(SEED_BITS),), scale, name)
         for workload in spec.workloads_on(target)

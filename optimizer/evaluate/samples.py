@@ -39,7 +39,10 @@ def keep_samples(folder: Path, pairs: Sequence[Pair]) -> str:
         columns=tuple(field.name for field in fields(Reading)),
         pairs=tuple(
             {
-                workload: {name: tuple(map(astuple, found)) for name, found in readings.items()}
+                workload: {
+                    name: tuple(astuple(reading) for reading in found)
+                    for name, found in readings.items()
+                }
                 for workload, readings in pair.items()
             }
             for pair in pairs

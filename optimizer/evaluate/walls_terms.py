@@ -50,6 +50,7 @@ class Terms:
     def from_json(cls, text: str) -> Self:
         """Return what travelled."""
         told: dict[str, Any] = json.loads(text)
-        listed = {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
-        made: Self = cls(**(told | listed))
-        return made
+        for name, value in told.items():
+            if isinstance(value, list):
+                told[name] = tuple(value)
+        return cls(**told)

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -46,8 +46,8 @@ def weigh(call: Callable[[], Returned], *, device: str) -> tuple[Taken, Returned
             activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True
         ) as profiler:
             returned = call()
-    results = profiler.profiler
-    events = results.kineto_results.events() if results is not None else []
+    raw: Any = profiler.profiler  # the readings themselves, which its types don't tell of
+    events = raw.kineto_results.events() if raw is not None else []
     changes = [(e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]"]
     return Taken(peak_of([change for _, change in sorted(changes)]), resident_bytes), returned
 

@@ -6,6 +6,7 @@ from typing import Final, Literal
 from operator_registry.registry import Operator
 from operator_registry.spec import (
     AttributeSpec,
+    Axis,
     Domain,
     InputSpec,
     OperatorSpec,
@@ -23,7 +24,10 @@ _VIEWS: Final = ("aten::to", "aten::detach", "aten::resolve_conj", "aten::resolv
 _VECTOR: Final = ("rows",)
 _MATRIX: Final = ("rows", "cols")
 _LINE: Final = RangeAxis(min=1, max=1 << 24)
-_SIDES: Final = {"rows": RangeAxis(min=1, max=1 << 16), "cols": RangeAxis(min=1, max=BLOCK)}
+_SIDES: Final[dict[str, Axis]] = {
+    "rows": RangeAxis(min=1, max=1 << 16),
+    "cols": RangeAxis(min=1, max=BLOCK),
+}
 
 _SCALE: Final = Operator(
     spec=OperatorSpec(

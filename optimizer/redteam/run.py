@@ -29,7 +29,7 @@ def redteam(
     hardware = redteam_hardware(request.hardware)
     if obstacle := find_obstacle(hardware):
         raise RunnerError(obstacle)
-    target = next(target for target in TARGETS if target == hardware.target)
+    target: Target = next(target for target in TARGETS if target == hardware.target)
     kinds = _chosen(target, request.only)
     with bait.laid_out() as laid, TemporaryDirectory(prefix="redteam-") as folder:
         trios = {kind.id: plan_trio(kind, laid) for kind in kinds}

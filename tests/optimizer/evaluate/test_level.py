@@ -30,7 +30,7 @@ def two_modes(share: float, apart: float) -> Draw:
 
     def draw(rng: np.random.Generator, pairs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         slow = [(rng.random(pairs) < share).astype(float) for _ in range(2)]
-        return apart * (slow[0] - slow[1]) + rng.normal(0, 0.003, pairs)
+        return np.asarray(apart * (slow[0] - slow[1]) + rng.normal(0, 0.003, pairs))
 
     return draw
 
