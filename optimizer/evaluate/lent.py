@@ -35,6 +35,8 @@ class Lent:
         self._next = 0
         self.shift = 0
         """Added to the place of each slot."""
+        self.twice = True
+        """Whether each output is made in vain too; where memory is weighed, it would count twice."""
 
     def serve(self, device: str, own: Allocate) -> None:
         """Note the device and what makes own memory; what is mapped already stays."""
@@ -80,7 +82,8 @@ class Lent:
         """Return the call's next output; see `Allocate`."""
         place, self._next = self._next, self._next + 1
         asked = (tuple(size), dtype)
-        torch.empty(size, dtype=dtype, device=device)
+        if self.twice:
+            torch.empty(size, dtype=dtype, device=device)
         if place < len(self._ready) and self._ready[place][0] == asked:
             return self._ready[place][1]
         slots = self._slots.get(self._case, ())

@@ -267,7 +267,9 @@ class Worker:
         call = self._bind((message.case, 0, uncaptured(message.subject)))
         inputs = self._held.values(message.case, 0)
         self._ward.release()
+        self._lent.twice = False
         weighed = looks.weigh(call, inputs, lent=self._lent.holds, device=self._device)
+        self._lent.twice = True
         self._ward.release()
         return weighed
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 _LIBRARY: Final = "libcuda.so.1"
 _MAX_DYNAMIC_SHARED: Final = 8
+_NOT_FOUND: Final = 500
 _MAX_SHARED_PER_BLOCK_OPTIN: Final = 97
 PLAIN_SHARED_BYTES: Final = 48 * 1024
 """Dynamic shared memory that a kernel may have without asking."""
@@ -72,7 +73,9 @@ class Driver:
             msg = f"there is no NVIDIA driver here ({error})"
             raise OSError(msg) from error
         for name, types in _SIGNATURES.items():
-            function = getattr(self._library, name)
+            function = getattr(self._library, name, None)
+            if function is None:  # an older driver; whoever calls it is told
+                continue
             function.argtypes = types
             function.restype = ctypes.c_int
         self.call("cuInit", 0)
@@ -84,8 +87,10 @@ class Driver:
         Raises:
             DriverError: It did not return CUDA_SUCCESS.
         """
-        code = getattr(self._library, name)(*arguments)
-        if code:
+        function = getattr(self._library, name, None)
+        if function is None:
+            raise DriverError(name, _NOT_FOUND, "this driver has no such function")
+        if code := function(*arguments):
             raise self.error(name, code)
 
     def allows(self, name: str) -> bool:

@@ -1,5 +1,6 @@
 """Jobs as the daemon starts them: a process, a request on its input, events on its output."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def test_an_unknown_task_is_misuse_and_says_what_there_is() -> None:
     _, said = process.communicate("")
 
     assert process.returncode == 2
-    assert "optimize|evaluate|verify|bench|doctor" in said
+    assert re.search(r"optimizer (\w+\|)+\w+ <", said)
 
 
 def test_a_request_that_is_none_is_misuse_and_says_why() -> None:

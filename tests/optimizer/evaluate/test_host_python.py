@@ -165,7 +165,7 @@ def test_a_size_that_the_data_decide_is_read_by_the_judge(state: Path, host: Har
         "def run(x, count, kept, found):\n    above = x[x > 0]\n    kept[: len(above)] = above\n"
         "    count.fill_(len(above))\n    found.fill_(len(above))\n"
     )
-    short = code.replace("found.fill_(len", "found.fill_(-1 + len")
+    short = code.replace("found.fill_(len(above))", "found.fill_(len(above) // 2)")
     effort = replace(EFFORT, eager_only=True, drawn_sizes=1)
     with Evaluator(ABOVE, host, folder=state, effort=effort) as judge:
         right, wrong = judge.evaluate(
