@@ -36,7 +36,7 @@ class Lent:
         self.shift = 0
         """Added to the place of each slot."""
         self.twice = True
-        """Whether each output is made in vain too; where memory is weighed, it would count twice."""
+        """Whether each output is made in vain too: not where memory is weighed, and all counts."""
 
     def serve(self, device: str, own: Allocate) -> None:
         """Note the device and what makes own memory; what is mapped already stays."""
