@@ -39,15 +39,18 @@ def let_sit_out(
 ) -> Mapping[str, Sequence[str]]:
     """Return the peers that stay after the first pair, and note the others."""
     first, figure = findings.pairs[findings.earlier_pairs], findings.figure
+    device = findings.bench.place.device
+    behind = summary.SIT_OUT if device == "cpu" else summary.DEVICE_SIT_OUT
     kept: dict[str, Sequence[str]] = {}
     for workload, names in peers.items():
         ranked = {time.name: getattr(time, figure) for time in table.times[workload]}
-        stay = {*summary.staying(first[workload], ranked, figure), findings.twins.get(workload)}
+        staying = summary.staying(first[workload], ranked, figure, behind=behind)
+        stay = {*staying, findings.twins.get(workload)}
         kept[workload] = [name for name in names if name in stay]
         out = [name for name in names if name not in stay and name in first[workload]]
         if out:
             findings.notes.append(
-                f"more than {summary.SIT_OUT} times slower than the best peer on {workload}, and "
+                f"more than {behind} times slower than the best peer on {workload}, and "
                 f"left out after the first pair: {', '.join(out)}"
             )
     return kept

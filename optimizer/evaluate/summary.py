@@ -25,8 +25,8 @@ HOPELESS = 3.0
 """A peer so many times slower than the best in ranking is in no pair; eager always is."""
 DEVICE_HOPELESS = 1.5
 """The same on a device, whose own clock no other process disturbs, and where compiling is dear."""
-SIT_OUT = 1.5
-"""A peer this many times slower than the best sits out the pairs after the first."""
+SIT_OUT, DEVICE_SIT_OUT = 1.5, 1.15
+"""A peer this many times slower than the best, here and in ranking, sits out the other pairs."""
 CERTAIN = Interval(low=1.0, estimate=1.0, high=1.0)
 
 
@@ -74,7 +74,9 @@ def median_of(readings: Sequence[Reading], figure: Figure) -> float:
     return median(reading.by(figure) for reading in readings)
 
 
-def staying(readings: Readings, ranked_ms: Mapping[str, float], figure: Figure) -> tuple[str, ...]:
+def staying(
+    readings: Readings, ranked_ms: Mapping[str, float], figure: Figure, *, behind: float
+) -> tuple[str, ...]:
     """Return the peers that stay in the run after the first pair.
 
     To leave, a peer must be far slower than the best both there and in the ranking: one disturbed
@@ -84,14 +86,16 @@ def staying(readings: Readings, ranked_ms: Mapping[str, float], figure: Figure) 
         readings: Those of the first pair on a workload.
         ranked_ms: The peers' times for ranking on it.
         figure: The time that counts.
+        behind: How many times slower than the best is far slower.
     """
     here = {name: quick([r.by(figure) for r in readings[name]]) for name in peers_in(readings)}
-    slow = _far_behind(here) & _far_behind({name: ranked_ms[name] for name in here})
+    ranked = {name: ranked_ms[name] for name in here}
+    slow = _far_behind(here, behind) & _far_behind(ranked, behind)
     return tuple(name for name in here if name not in slow)
 
 
-def _far_behind(times: Mapping[str, float]) -> set[str]:
-    limit = SIT_OUT * min(times.values(), default=0.0)
+def _far_behind(times: Mapping[str, float], behind: float) -> set[str]:
+    limit = behind * min(times.values(), default=0.0)
     return {name for name, time in times.items() if time > limit}
 
 

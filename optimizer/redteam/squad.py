@@ -142,6 +142,7 @@ def effort_on(target: Target) -> Effort:
         confirmed_sizes=4,
         drawn_elements=1 << 13,
         confirmed_elements=1 << 13,
+        end_elements=1 << 13,
         run_s=2.0 if target == "cpu" else 4.0,
         measure_s=0.05,
         pairs=1,

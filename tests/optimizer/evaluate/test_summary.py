@@ -131,13 +131,13 @@ def test_eager_counts_even_if_it_sat_out() -> None:
 def test_peers_that_are_slow_here_and_in_the_ranking_sit_out() -> None:
     readings = pair(candidate=1, reference=2, fused=3.1, twin=2)["w"]
 
-    assert staying(readings, {EAGER: 1.0, FUSED: 1.6}, "device_ms") == (EAGER,)
+    assert staying(readings, {EAGER: 1.0, FUSED: 1.6}, "device_ms", behind=1.5) == (EAGER,)
 
 
 def test_one_disturbed_measurement_sends_nobody_away() -> None:
     readings = pair(candidate=1, reference=2, fused=3.1)["w"]
 
-    assert staying(readings, {EAGER: 1.0, FUSED: 1.4}, "device_ms") == (EAGER, FUSED)
+    assert staying(readings, {EAGER: 1.0, FUSED: 1.4}, "device_ms", behind=1.5) == (EAGER, FUSED)
 
 
 def test_page_faults_on_one_side_only_are_a_fault() -> None:
