@@ -110,6 +110,7 @@ def _clock_faults(
         yield f"the judge's clock saw the kernel take {gap:.3g} ms longer than it says"
     if any(r.parent_ms < r.call_ms for r in mine):
         yield "the kernel's clock ran ahead of the judge's"
+    yield from _feigned(mine)
     rows = [burst[CANDIDATE] for burst in clocks.bursts if CANDIDATE in burst]
     if rows and median(rows) > BURST_SLACK_MS + BURST_SLACK * call_ms:
         yield (
@@ -118,6 +119,24 @@ def _clock_faults(
         )
     if not clocks.host:
         yield from _burst_faults(mine, theirs, clocks.bursts)
+
+
+def _feigned(mine: Sequence[Reading]) -> Iterator[str]:
+    """Yield that calls take longer where their outputs are compared.
+
+    A process that its own Python has taken over can tell which those are, by the values that it is
+    given; there it must work, and elsewhere it need not.
+    """
+    checked = [r.parent_ms for r in mine if r.checked]
+    others = [r.parent_ms for r in mine if not r.checked]
+    if not checked or not others:
+        return
+    usual_ms = median(others)
+    if min(checked) > CLOCK_SLACK_MS + (1 + CLOCK_SLACK) * usual_ms:
+        yield (
+            f"by the judge's clock a call takes {min(checked):.3g} ms or more where its outputs "
+            f"are compared, and {usual_ms:.3g} ms elsewhere"
+        )
 
 
 def _burst_faults(

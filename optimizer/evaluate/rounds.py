@@ -130,6 +130,7 @@ class Rounds:
             shift=shelf.shift,
             roll=roll if checked is None else 0,
             rolled=self._rolled,
+            checked=checked is not None,
             counted=True,
         )
         turn = self._turn(p.CANDIDATE, number, files, setting)

@@ -41,6 +41,8 @@ class Reading:
     late_ms: float = 0.0
     """How long the device was still busy after the end event, on whatever stream."""
     preemptions: int = 0
+    checked: int = 0
+    """1 if its outputs were compared, so that the work was done: only the judge knows of which."""
 
     def by(self, figure: Figure) -> float:
         """Return the time of a figure."""

@@ -28,6 +28,8 @@ class Setting:
     roll: int = 0
     """How far the values of `rolled` are moved on; by 0 all stand as they were drawn."""
     rolled: tuple[int, ...] = ()
+    checked: bool = False
+    """Its outputs will be compared; the process is not told."""
     counted: bool = False
     """Count the process's threads, and all that it started, before and after the call."""
 
@@ -72,10 +74,11 @@ def take_turn(
     fired = process.tell(p.Fire(outputs=outputs), p.Fired, deadline_s=deadline_s)
     parent_ms = (time.perf_counter_ns() - began) * 1e-6
     censuses = (before, process.census()) if before is not None else None
-    return Turn(_reading(fired.sample, parent_ms), fired.outputs, censuses)
+    reading = _reading(fired.sample, parent_ms, checked=setting.checked)
+    return Turn(reading, fired.outputs, censuses)
 
 
-def _reading(sample: p.Sample, parent_ms: float) -> Reading:
+def _reading(sample: p.Sample, parent_ms: float, *, checked: bool) -> Reading:
     return Reading(
         device_ms=sample.device_ms,
         call_ms=sample.call_ms,
@@ -83,4 +86,5 @@ def _reading(sample: p.Sample, parent_ms: float) -> Reading:
         parent_ms=parent_ms,
         late_ms=sample.late_ms,
         preemptions=sample.preemptions,
+        checked=int(checked),
     )

@@ -28,6 +28,8 @@ class Attempt(Record):
     """The guard that saw a cheat, where one says so."""
     told_ms: float | None = None
     """The time that the judge believes, on the first workload."""
+    noisy: bool = False
+    """Only the measurement speaks against it, and another might not."""
     broke: str = ""
     """How the judge itself failed, where it did."""
 
@@ -88,6 +90,7 @@ def _of_evidence(evidence: Evidence) -> Attempt:
         through=suspicion is None,
         how=_short(suspicion or "nothing but the ratio decides"),
         told_ms=evidence.workloads[0].device_ms,
+        noisy=suspicion is not None and bool(evidence.faults),
     )
 
 

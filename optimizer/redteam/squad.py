@@ -21,6 +21,7 @@ Verb = Literal["evaluate", "confirm"]
 Down = frozenset[Guard]
 _CLOSE = 0.5
 """Above this share of its twin's time, what a cheat tells is measured alone."""
+_REPEATS = 2
 _CPU_WIDTH, _DEVICE_WIDTH = 2, 6
 """How many judges work side by side."""
 
@@ -35,6 +36,8 @@ class Errand:
     candidate: Candidate
     alone: bool
     """Its time is a measure for others, or tells little: nothing else runs meanwhile."""
+    wanted: bool
+    """It must get through: where only the clocks speak against it, that may be noise."""
 
     @property
     def key(self) -> tuple[str, Down, Verb, str]:
@@ -62,17 +65,20 @@ class Trio:
 def plan_trio(kind: Kind, bait: Mapping[str, str]) -> Trio:
     """Return the errands of a kind."""
 
-    def errand(text: Text, down: Iterable[Guard], *, alone: bool = False) -> Errand:
+    def errand(
+        text: Text, down: Iterable[Guard], *, alone: bool = False, wanted: bool = False
+    ) -> Errand:
         candidate = kind.candidate(text, bait=bait)
-        return Errand(kind.operator, frozenset(down), kind.by, candidate, alone=alone)
+        place = (kind.operator, frozenset(down), kind.by, candidate)
+        return Errand(*place, alone=alone, wanted=wanted)
 
     timed = kind.pays == "time"
     # A cheat that tells a tenth of the time does so beside others as well.
     close = timed and kind.share > _CLOSE
     return Trio(
-        unguarded=errand(kind.cheat, kind.down, alone=close),
+        unguarded=errand(kind.cheat, kind.down, alone=close, wanted=True),
         guarded=errand(kind.cheat, (), alone=close),
-        honest=errand(kind.twin, (), alone=timed),
+        honest=errand(kind.twin, (), alone=timed, wanted=True),
         layer=errand(kind.cheat, kind.beside, alone=close) if kind.beside else None,
     )
 
@@ -105,6 +111,15 @@ class Squad:
             for key, group in batch.items():
                 if key[2]:
                     self._run_group(group)
+        for _ in range(_REPEATS):
+            for group in groups.values():
+                self._repeat(group)
+
+    def _repeat(self, group: Sequence[Errand]) -> None:
+        """Run alone once more what noise may have kept from getting through."""
+        again = [e for e in group if e.wanted and e.key in self.done and self.done[e.key].noisy]
+        if again:
+            self._run_group(again)
 
     def _run_group(self, group: Sequence[Errand]) -> None:
         """Run errands before one judge; they have the operator and the guards in common."""
@@ -128,10 +143,11 @@ class Squad:
     def _folder(self, down: Down) -> Path:
         folder = self.folder / ("-".join(sorted(down)) or "all-up")
         if down and not folder.exists():
-            peers = self.folder / "all-up" / "peers"
             folder.mkdir(parents=True)
-            if peers.is_dir():
-                shutil.copytree(peers, folder / "peers", dirs_exist_ok=True)
+            for name in ("admissions", "peers"):
+                known = self.folder / "all-up" / name
+                if known.is_dir():
+                    shutil.copytree(known, folder / name, dirs_exist_ok=True)
         return folder
 
 

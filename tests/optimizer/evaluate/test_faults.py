@@ -1,6 +1,7 @@
 """Where the worker's clock and the judge's disagree, and what went on beside a measurement."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from optimizer.evaluate.conditions import Glance, describe, glance, read_state
 from optimizer.evaluate.faults import Clocks, describe_disturbance, find_faults
@@ -20,6 +21,7 @@ def faults_of(
     *,
     host: bool,
     mine_ms: float = 1.0,
+    mine: Sequence[Reading] = (),
     impossible_below_ms: float = 0.0,
     guards: Guards = ALL_UP,
 ) -> list[str]:
@@ -34,7 +36,7 @@ def faults_of(
         error=0.0,
         reference_error=0.0,
     )
-    pairs = [{"w": {CANDIDATE: [reading(mine_ms)] * 3, PEER: [reading(2.0)] * 3}}] * 2
+    pairs = [{"w": {CANDIDATE: mine or [reading(mine_ms)] * 3, PEER: [reading(2.0)] * 3}}] * 2
     clocks = Clocks(host=host, bursts=bursts)
     return list(find_faults(pairs, measured, PEER, clocks=clocks, guards=guards))
 
@@ -44,6 +46,15 @@ def test_calls_that_take_longer_in_a_row_than_alone_hide_work() -> None:
 
     assert "in a row of calls" in fault
     assert faults_of([{CANDIDATE: 2.5}] * 2, host=True, guards=without({Guard.JUDGE_CLOCK})) == []
+
+
+def test_calls_that_work_only_where_their_outputs_are_compared_are_not_believed() -> None:
+    idle, compared = Reading(0.01, 0.01, 0, 0.1), Reading(0.01, 0.01, 0, 4.0, checked=1)
+
+    (fault,) = faults_of([], host=True, mine=[idle] * 9 + [compared] * 4)
+
+    assert "where its outputs are compared" in fault
+    assert faults_of([], host=True, mine=[idle] * 12 + [replace(idle, checked=1)]) == []
 
 
 def test_calls_that_are_quicker_in_a_row_are_as_they_should_be() -> None:
