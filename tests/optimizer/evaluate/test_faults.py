@@ -20,7 +20,6 @@ def faults_of(
     bursts: Sequence[Mapping[str, float]],
     *,
     host: bool,
-    mine_ms: float = 1.0,
     mine: Sequence[Reading] = (),
     impossible_below_ms: float = 0.0,
     guards: Guards = ALL_UP,
@@ -36,7 +35,7 @@ def faults_of(
         error=0.0,
         reference_error=0.0,
     )
-    pairs = [{"w": {CANDIDATE: mine or [reading(mine_ms)] * 3, PEER: [reading(2.0)] * 3}}] * 2
+    pairs = [{"w": {CANDIDATE: mine or [reading(1.0)] * 3, PEER: [reading(2.0)] * 3}}] * 2
     clocks = Clocks(host=host, bursts=bursts)
     return list(find_faults(pairs, measured, PEER, clocks=clocks, guards=guards))
 
@@ -71,7 +70,7 @@ def test_events_that_show_a_gain_where_rows_of_calls_show_a_loss_are_not_believe
     (fault,) = faults_of(bursts, host=False)
 
     assert "faster" in fault
-    assert faults_of(bursts, host=False, mine_ms=3.0) == []
+    assert faults_of(bursts, host=False, mine=[reading(3.0)] * 3) == []
 
 
 def test_a_time_below_the_floor_is_not_believed() -> None:
