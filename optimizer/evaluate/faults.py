@@ -14,6 +14,9 @@ CLOCK_SLACK_MS = 0.3
 CLOCK_SLACK = 0.5
 BURST_SLACK, BURST_SLACK_MS = 1.5, 0.1
 """How much longer than alone a call may take in a row of calls: other processes disturb."""
+LEAST_FLUSH_MS = 1.0
+FLUSH_SHARE = 0.5
+"""Of the time that it takes in the baseline's process, what a flush takes at least."""
 HOST_MS = 0.2
 """What the host may need for a call, while a graph's baseline needs nearly nothing."""
 
@@ -62,9 +65,20 @@ def find_faults(
             f"{name}: {fastest:.4g} ms is less than the {measured.impossible_below_ms:.4g} ms that "
             "its outputs need at the data sheet's bandwidth"
         )
+    flushed = [min(r.armed_ms for r in side) for side in (mine, theirs)]
+    if guards.up(Guard.FLUSH) and clocks.host and _is_unflushed(*flushed):
+        yield (
+            f"{name}: the caches are flushed in {flushed[0]:.3g} ms in the kernel's process, "
+            f"in {flushed[1]:.3g} ms in {baseline}'s"
+        )
     if guards.up(Guard.JUDGE_CLOCK):
         for fault in _clock_faults(mine, theirs, clocks):
             yield f"{name}: {fault}"
+
+
+def _is_unflushed(mine_ms: float, theirs_ms: float) -> bool:
+    """Return whether a process got ready too soon: a candidate's has more to do than a peer's."""
+    return theirs_ms > LEAST_FLUSH_MS and mine_ms < FLUSH_SHARE * theirs_ms
 
 
 def describe_disturbance(

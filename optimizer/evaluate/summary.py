@@ -43,6 +43,8 @@ class Reading:
     preemptions: int = 0
     checked: int = 0
     """1 if its outputs were compared, so that the work was done: only the judge knows of which."""
+    armed_ms: float = 0.0
+    """How long the judge's clock saw the process get ready: on a processor, flush the caches."""
 
     def by(self, figure: Figure) -> float:
         """Return the time of a figure."""

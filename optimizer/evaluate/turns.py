@@ -66,7 +66,9 @@ def take_turn(
         roll=setting.roll,
         rolled=setting.rolled,
     )
+    asked = time.perf_counter_ns()
     process.tell(arm, p.Done, deadline_s=deadline_s)
+    armed_ms = (time.perf_counter_ns() - asked) * 1e-6
     if process.place.device == "cpu":
         process.tell(p.WarmUp(), p.Done, deadline_s=deadline_s)
     before = process.census() if setting.counted else None
@@ -74,11 +76,11 @@ def take_turn(
     fired = process.tell(p.Fire(outputs=outputs), p.Fired, deadline_s=deadline_s)
     parent_ms = (time.perf_counter_ns() - began) * 1e-6
     censuses = (before, process.census()) if before is not None else None
-    reading = _reading(fired.sample, parent_ms, checked=setting.checked)
+    reading = _reading(fired.sample, parent_ms, armed_ms, checked=setting.checked)
     return Turn(reading, fired.outputs, censuses)
 
 
-def _reading(sample: p.Sample, parent_ms: float, *, checked: bool) -> Reading:
+def _reading(sample: p.Sample, parent_ms: float, armed_ms: float, *, checked: bool) -> Reading:
     return Reading(
         device_ms=sample.device_ms,
         call_ms=sample.call_ms,
@@ -87,4 +89,5 @@ def _reading(sample: p.Sample, parent_ms: float, *, checked: bool) -> Reading:
         late_ms=sample.late_ms,
         preemptions=sample.preemptions,
         checked=int(checked),
+        armed_ms=armed_ms,
     )
