@@ -24,7 +24,7 @@ from operator_registry.registry import CATALOG, load_registry
 
 MISUSE = (MisuseError, SettingsError)
 FAULTS = (RegistryError, *BOT_FAULTS)
-_BUDGET_S = 100
+_BUDGET_S = 130
 
 
 def demo(args: Namespace, terminal: Terminal) -> int:

@@ -13,7 +13,7 @@ class Budget(Record):
 
     total_s: float = Field(gt=0)
     reserve_share: float = Field(default=0.5, ge=0, le=1)
-    reserve_least_s: float = Field(default=45.0, ge=0)
+    reserve_least_s: float = Field(default=90.0, ge=0)
     reserve_most_share: float = Field(default=0.75, ge=0, le=1)
     """However small the whole, the search keeps the rest."""
 

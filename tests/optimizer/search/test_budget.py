@@ -7,11 +7,11 @@ SECONDS = st.floats(0.1, 1e5)
 
 
 def test_half_is_kept_for_the_confirming_run() -> None:
-    assert Budget(total_s=100).search_left_s(0) == 50
+    assert Budget(total_s=400).search_left_s(0) == 200
 
 
-def test_at_least_forty_five_seconds_are_kept() -> None:
-    assert Budget(total_s=80).search_left_s(0) == 35
+def test_at_least_ninety_seconds_are_kept() -> None:
+    assert Budget(total_s=130).search_left_s(0) == 40
 
 
 @given(SECONDS)
