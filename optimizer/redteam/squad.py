@@ -133,7 +133,8 @@ class Squad:
             OPERATORS[operator], self.hardware, folder=self._folder(down), effort=effort
         ) as judge:
             tried = [errand for errand in group if errand.verb == "evaluate"]
-            found = attempts.evaluate(judge, [errand.candidate for errand in tried])
+            # Even of nothing, an evaluation would draw cases and start a worker.
+            found = attempts.evaluate(judge, [e.candidate for e in tried]) if tried else []
             for errand, attempt in zip(tried, found, strict=True):
                 self.done[errand.key] = attempt
             for errand in group:
