@@ -150,6 +150,7 @@ def test_a_second_daemon_on_the_same_state_is_refused(origin: Origin, tmp_path: 
     first.communicate(timeout=10)
 
 
+@pytest.mark.drill
 def test_after_a_sigkill_the_next_turn_goes_on_at_once(origin: Origin, tmp_path: Path) -> None:
     notes, pids = tmp_path / "notes", tmp_path / "pids"
     origin.add_operator(f"child {pids}; note {notes}; sleep 5; better 2.0")

@@ -48,6 +48,7 @@ def test_what_was_built_is_not_built_again(builder: Builder) -> None:
     assert (first.folder / "artefact.json").stat().st_mtime_ns == stamp
 
 
+@pytest.mark.drill
 def test_a_build_that_hangs_is_found_among_the_others(tmp_path: Path, host: HardwareSpec) -> None:
     """The compiler's own endless work: an expression that it evaluates for ever."""
     forever = (

@@ -131,6 +131,7 @@ def test_code_that_raises_fails_with_its_own_line(outcomes: dict[str, Outcome]) 
     assert 'kernel.py", line 5, in run' in outcome.log
 
 
+@pytest.mark.drill
 def test_a_confirming_run_says_whose_host_side_was_timed(evaluator: Evaluator) -> None:
     evidence = evaluator.confirm(make(RIGHT), deadline_s=60, alpha=0.025, handed_back=())
 
