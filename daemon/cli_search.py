@@ -15,7 +15,7 @@ from daemon.cli_arguments import (
     find_operator,
     load_given,
 )
-from daemon.jobs import JobError, Jobs, Result, Task
+from daemon.jobs import JobError, Jobs, Task
 from daemon.logs import configure_logs
 from daemon.sealing import seal
 from daemon.search_report import (
@@ -42,6 +42,7 @@ from optimizer.job import (
     EvaluateResult,
     OptimizeRequest,
     OptimizeResult,
+    Result,
 )
 from optimizer.kernel import read_candidate, write_files
 from optimizer.plan import Plan

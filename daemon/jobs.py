@@ -25,36 +25,17 @@ from pydantic import ValidationError
 from daemon.logs import find_log
 from operator_registry.record import Record
 from optimizer.job import (
-    AaResult,
-    AdmitResult,
-    BenchResult,
-    DoctorResult,
     ErrorEvent,
-    EvaluateResult,
-    OptimizeResult,
     PhaseEvent,
-    RedteamResult,
+    Result,
     ResultEvent,
-    ThroughputResult,
     TrialEvent,
-    VerifyResult,
     load_event,
 )
 
 Task = Literal[
     "optimize", "evaluate", "verify", "doctor", "bench", "aa", "throughput", "redteam", "admit"
 ]
-Result = (
-    OptimizeResult
-    | EvaluateResult
-    | VerifyResult
-    | BenchResult
-    | AaResult
-    | ThroughputResult
-    | RedteamResult
-    | AdmitResult
-    | DoctorResult
-)
 Progress = PhaseEvent | TrialEvent
 _ROOT = Path(__file__).parent.parent
 _TETHER = Path(__file__).with_name("tether.py")

@@ -341,21 +341,25 @@ class TrialEvent(Record):
     seconds_left: float
 
 
+Result = (
+    OptimizeResult
+    | EvaluateResult
+    | VerifyResult
+    | BenchResult
+    | AaResult
+    | ThroughputResult
+    | RedteamResult
+    | AdmitResult
+    | DoctorResult
+)
+"""What a job ends in."""
+
+
 class ResultEvent(Record):
     """The last event of a job."""
 
     event: Literal["result"] = "result"
-    result: (
-        OptimizeResult
-        | EvaluateResult
-        | VerifyResult
-        | BenchResult
-        | AaResult
-        | ThroughputResult
-        | RedteamResult
-        | AdmitResult
-        | DoctorResult
-    )
+    result: Result
 
 
 class ErrorEvent(Record):

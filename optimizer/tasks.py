@@ -37,6 +37,7 @@ from optimizer.job import (
     PhaseEvent,
     RedteamRequest,
     RedteamResult,
+    Result,
     ThroughputRequest,
     ThroughputResult,
     VerifyRequest,
@@ -54,17 +55,6 @@ from optimizer.store import Store
 from optimizer.targets import find_obstacle
 from optimizer.verify import verify
 
-Result = (
-    OptimizeResult
-    | EvaluateResult
-    | VerifyResult
-    | BenchResult
-    | AaResult
-    | ThroughputResult
-    | RedteamResult
-    | AdmitResult
-    | DoctorResult
-)
 Stopped = Callable[[], bool]
 CLOCK = Clock(time.monotonic, time.time)
 
