@@ -1,6 +1,7 @@
 """Puts every kind before the judge: unguarded, guarded, and its honest twin."""
 
 import shutil
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +23,10 @@ Down = frozenset[Guard]
 _CLOSE = 0.5
 """Above this share of its twin's time, what a cheat tells is measured alone."""
 _REPEATS = 2
-_CPU_WIDTH, _DEVICE_WIDTH = 2, 6
+_CPU_WIDTH, _DEVICE_WIDTH = 2, 12
 """How many judges work side by side."""
+_CONFIRM_WEIGHT = 4
+"""A confirming run takes as long as so many evaluations."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ class Errand:
     def key(self) -> tuple[str, Down, Verb, str]:
         """Return what makes two errands the same: many kinds share a twin."""
         return self.operator, self.down, self.verb, self.candidate.id
+
+    @property
+    def weight(self) -> int:
+        """Return about how long it takes, in evaluations."""
+        return _CONFIRM_WEIGHT if self.verb == "confirm" else 1
 
 
 @dataclass(frozen=True)
@@ -106,8 +114,9 @@ class Squad:
         for guarded in (True, False):
             batch = {key: group for key, group in groups.items() if (not key[1]) == guarded}
             width = _CPU_WIDTH if self.hardware.target == "cpu" else _DEVICE_WIDTH
+            beside = [group for key, group in batch.items() if not key[2]]
             with ThreadPoolExecutor(width) as pool:
-                list(pool.map(self._run_group, [g for key, g in batch.items() if not key[2]]))
+                list(pool.map(self._run_group, share_out(beside, 2 * width)))
             for key, group in batch.items():
                 if key[2]:
                     self._run_group(group)
@@ -127,7 +136,8 @@ class Squad:
             return
         operator, down = group[0].operator, group[0].down
         names = ", ".join(sorted(down))
-        self.tell(f"{operator}, {'without ' + names if names else 'all guards up'}: {len(group)}")
+        where = f"{operator}, {'without ' + names if names else 'all guards up'}: {len(group)}"
+        began_s = time.monotonic()
         effort = replace(self.effort, guards=without(down))
         with Evaluator(
             OPERATORS[operator], self.hardware, folder=self._folder(down), effort=effort
@@ -140,6 +150,7 @@ class Squad:
             for errand in group:
                 if errand.verb == "confirm" and not self.stopped():
                     self.done[errand.key] = attempts.confirm(judge, errand.candidate)
+        self.tell(f"{where} in {time.monotonic() - began_s:.0f} s")
 
     def _folder(self, down: Down) -> Path:
         folder = self.folder / ("-".join(sorted(down)) or "all-up")
@@ -150,6 +161,25 @@ class Squad:
                 if known.is_dir():
                     shutil.copytree(known, folder / name, dirs_exist_ok=True)
         return folder
+
+
+def share_out(groups: Iterable[Sequence[Errand]], parts: int) -> list[Sequence[Errand]]:
+    """Return the groups, those in pieces that weigh more than such a part of all; heaviest first.
+
+    The pieces of a group need a judge each, which pays only where others would be idle.
+    """
+    whole = [list(group) for group in groups]
+    most = max(1, -(-sum(errand.weight for group in whole for errand in group) // parts))
+    pieces: list[Sequence[Errand]] = []
+    for group in whole:
+        begun: list[Errand] = []
+        for errand in sorted(group, key=lambda e: e.verb):
+            if begun and sum(e.weight for e in begun) + errand.weight > most:
+                pieces.append(begun)
+                begun = []
+            begun.append(errand)
+        pieces.append(begun)
+    return sorted(pieces, key=lambda piece: -sum(errand.weight for errand in piece))
 
 
 def effort_on(target: Target) -> Effort:
