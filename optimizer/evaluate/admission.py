@@ -113,7 +113,7 @@ def probes_of(operator: Operator) -> dict[str, Offer]:
 def narrowed(value: Tensor, bits: int) -> Tensor:
     """Return a float64 tensor rounded to so many significant bits."""
     fraction, exponent = torch.frexp(value)
-    rounded = torch.ldexp(torch.round(torch.ldexp(fraction, torch.tensor(bits))), exponent - bits)
+    rounded = torch.ldexp(torch.round(fraction * 2.0**bits), exponent - bits)
     return torch.where(value.isfinite(), rounded, value)
 
 
@@ -205,10 +205,12 @@ def _offer_narrowed(trap: Trap, expectation: Expectation, place: int) -> Given:
 def _offer_input(number: int) -> Offer:
     def offer(trap: Trap, expectation: Expectation, place: int) -> Given:
         sets = trap.case.case.sets
+        members = expectation.standards[place].members
+        device = str(members[0].oracle.device) if members else "cpu"
         return [
             tensor
             for which in expectation.sets
-            for tensor in tensors_of(read_value(sets[which][number]))
+            for tensor in tensors_of(read_value(sets[which][number], device))
         ]
 
     return offer

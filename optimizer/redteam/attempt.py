@@ -1,7 +1,8 @@
 """One candidate before the judge, with some guards down: whether it gets through, and why not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from knowledge.evaluation import Evaluation
 from knowledge.evidence import Better, Evidence, Interval
 from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, TimedOut
 from knowledge.verdict import judge
@@ -34,16 +35,28 @@ class Attempt(Record):
     """How the judge itself failed, where it did."""
 
 
-def evaluate(judge_: Evaluator, candidates: Sequence[Candidate]) -> list[Attempt]:
-    """Return what a search's judge makes of candidates."""
+def evaluate(
+    judge_: Evaluator,
+    candidates: Sequence[Candidate],
+    on_done: Callable[[str, Attempt], None],
+) -> None:
+    """Tell of each candidate, by its id, what a search's judge makes of it."""
+    waiting = {candidate.id: candidate for candidate in candidates}
+
+    def note(evaluation: Evaluation) -> None:
+        del waiting[evaluation.candidate]
+        on_done(evaluation.candidate, _of_outcome(evaluation.outcome))
+
     try:
-        evaluations = judge_.evaluate(candidates)
+        judge_.evaluate(candidates, on_done=note)
     except RunnerError as error:
         if len(candidates) == 1:
-            return [Attempt(through=False, how="the judge failed", broke=_short(str(error)))]
+            broke = Attempt(through=False, how="the judge failed", broke=_short(str(error)))
+            on_done(candidates[0].id, broke)
+            return
         # Whose fault it is shows when each is tried alone.
-        return [attempt for one in candidates for attempt in evaluate(judge_, [one])]
-    return [_of_outcome(evaluation.outcome) for evaluation in evaluations]
+        for one in list(waiting.values()):
+            evaluate(judge_, [one], on_done)
 
 
 def confirm(judge_: Evaluator, candidate: Candidate) -> Attempt:

@@ -41,6 +41,8 @@ class Errand:
     """Its time is a measure for others, or tells little: nothing else runs meanwhile."""
     wanted: bool
     """It must get through: where only the clocks speak against it, that may be noise."""
+    name: str
+    """To tell people of it; one that two kinds have in common has the name of either."""
 
     @property
     def key(self) -> tuple[str, Down, Verb, str]:
@@ -78,7 +80,9 @@ def plan_trio(kind: Kind, bait: Mapping[str, str]) -> Trio:
     ) -> Errand:
         candidate = kind.candidate(text, bait=bait)
         place = (kind.operator, frozenset(down), kind.by, candidate)
-        return Errand(*place, alone=alone, wanted=wanted)
+        who = kind.id if text is kind.cheat else f"{kind.id}'s twin"
+        name = f"{who}, {'without ' + ', '.join(sorted(down)) if down else 'all guards up'}"
+        return Errand(*place, alone=alone, wanted=wanted, name=name)
 
     timed = kind.pays == "time"
     # A cheat that tells a tenth of the time does so beside others as well.
@@ -102,6 +106,7 @@ class Squad:
     tell: Callable[[str], None]
     stopped: Callable[[], bool]
     done: dict[tuple[str, Down, Verb, str], Attempt] = field(default_factory=dict)
+    _whole: int = 0
 
     def run(self, errands: Sequence[Errand]) -> None:
         """Run all errands: some alone, one after another, the others side by side.
@@ -111,6 +116,7 @@ class Squad:
         groups: dict[tuple[str, Down, bool], list[Errand]] = defaultdict(list)
         for errand in {e.key: e for e in sorted(errands, key=lambda e: e.alone)}.values():
             groups[errand.operator, errand.down, errand.alone].append(errand)
+        self._whole = sum(map(len, groups.values()))
         for guarded in (True, False):
             batch = {key: group for key, group in groups.items() if (not key[1]) == guarded}
             width = _CPU_WIDTH if self.hardware.target == "cpu" else _DEVICE_WIDTH
@@ -135,22 +141,32 @@ class Squad:
         if self.stopped():
             return
         operator, down = group[0].operator, group[0].down
-        names = ", ".join(sorted(down))
-        where = f"{operator}, {'without ' + names if names else 'all guards up'}: {len(group)}"
-        began_s = time.monotonic()
         effort = replace(self.effort, guards=without(down))
         with Evaluator(
             OPERATORS[operator], self.hardware, folder=self._folder(down), effort=effort
         ) as judge:
-            tried = [errand for errand in group if errand.verb == "evaluate"]
+            tried = {e.candidate.id: e for e in group if e.verb == "evaluate"}
+            began_s = time.monotonic()
+
+            def note(candidate: str, attempt: Attempt) -> None:
+                nonlocal began_s
+                self._note(tried[candidate], attempt, time.monotonic() - began_s)
+                began_s = time.monotonic()
+
             # Even of nothing, an evaluation would draw cases and start a worker.
-            found = attempts.evaluate(judge, [e.candidate for e in tried]) if tried else []
-            for errand, attempt in zip(tried, found, strict=True):
-                self.done[errand.key] = attempt
+            if tried:
+                attempts.evaluate(judge, [e.candidate for e in tried.values()], note)
             for errand in group:
                 if errand.verb == "confirm" and not self.stopped():
-                    self.done[errand.key] = attempts.confirm(judge, errand.candidate)
-        self.tell(f"{where} in {time.monotonic() - began_s:.0f} s")
+                    began_s = time.monotonic()
+                    found = attempts.confirm(judge, errand.candidate)
+                    self._note(errand, found, time.monotonic() - began_s)
+
+    def _note(self, errand: Errand, attempt: Attempt, took_s: float) -> None:
+        again = errand.key in self.done
+        self.done[errand.key] = attempt
+        told = f"{len(self.done)} of {self._whole}" + (", again" if again else "")
+        self.tell(f"{told}: {errand.name}: {attempt.how} ({took_s:.0f} s)")
 
     def _folder(self, down: Down) -> Path:
         folder = self.folder / ("-".join(sorted(down)) or "all-up")
