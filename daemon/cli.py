@@ -184,6 +184,7 @@ def _add_redteam(commands: Any) -> None:  # noqa: ANN401 - argparse names no typ
     what = "only kinds whose names match, such as cpu/python/ or memo"
     redteam.add_argument("--only", default="", metavar="KIND", help=what)
     redteam.add_argument("--out", type=Path, metavar="DIR", help="for redteam.json and redteam.md")
+    redteam.add_argument("--resume", action="store_true", help="keep the rows that are there")
     redteam.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
     _add_registry_folder(redteam)
     _add_json(redteam)

@@ -24,6 +24,7 @@ def redteam(args: Namespace, terminal: Terminal) -> int:
         hardware=find_hardware(registry, args.hardware or _pick_hardware(registry, args.target)),
         only=args.only,
         folder=args.out.absolute() if args.out else None,
+        resume=args.resume,
         commit=args.commit or find_revision(Path(__file__).parent) or "",
         command=shlex.join(("kernelevolve", *sys.argv[1:])),
     )
@@ -43,8 +44,8 @@ def _check_pattern(args: Namespace) -> None:
     except re.error as error:
         msg = f"--only {args.only!r} is no pattern: {error}"
         raise MisuseError(msg) from error
-    if args.only and args.out:
-        msg = "--out takes the whole corpus; leave --only out"
+    if args.only and args.out and not args.resume:
+        msg = "--out without --resume takes the whole corpus; leave --only out"
         raise MisuseError(msg)
 
 

@@ -2,6 +2,7 @@
 
 import random
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from statistics import median
@@ -149,16 +150,19 @@ class Stand:
         processes: list[Process] = []
         at_once = _STARTED_AT_ONCE[place.device]
         wanted = 2 * self._request.pairs
+        # A process dies with the thread that started it: these live as long as the processes.
+        threads = self._stack.enter_context(ThreadPoolExecutor(at_once))
+
+        def start(_: int) -> Process:
+            process = Process(place)
+            self._stack.callback(process.kill)
+            process.greet()
+            self._load(process, built)
+            return process
+
         while len(processes) < wanted:
             self._tell(PhaseEvent(phase="compare", detail=f"{len(processes)} of {wanted} started"))
-            batch = [
-                self._stack.enter_context(Process(place))
-                for _ in range(min(at_once, wanted - len(processes)))
-            ]
-            for process in batch:
-                process.greet()
-                self._load(process, built)
-            processes += batch
+            processes += threads.map(start, range(min(at_once, wanted - len(processes))))
         return processes
 
     def _load(self, process: Process, built: Built) -> None:

@@ -260,6 +260,8 @@ class RedteamRequest(Record):
     """A pattern that the names of the kinds must match."""
     folder: Path | None = None
     """Where ``redteam.json`` and ``redteam.md`` go."""
+    resume: bool = False
+    """Rows that are there stay; what they tell of without a fault is not tried again."""
     commit: str
     command: str
 

@@ -31,8 +31,6 @@ from optimizer.evaluate.workers import Workers
 
 __all__ = ["JUDGE_VERSION", "Effort", "Evaluator"]
 _SETS = 2
-_SPARES = 3
-"""Beside a device: a worker takes as long to start as several trials take that fail."""
 _ATTEMPTS = 2
 """A worker that is killed from outside says nothing of its candidate, which is tried once more."""
 
@@ -69,7 +67,7 @@ class Evaluator:
         self._minimum_gain = minimum_gain
         self._public: list[CheckedCase] | None = None
         self._rng = random.Random(fresh_seed())  # noqa: S311 - its seed is secret
-        spares = _SPARES if self.builds_ahead else 1
+        spares = self._bench.effort.spares if self.builds_ahead else 1
         self._workers = Workers(self._bench.place, timed=self._bench.timed, spares=spares)
         self._watch = _make_watch(self._bench)
         self._foreseen: Batch | None = None

@@ -80,6 +80,9 @@ class Effort:
     """Width of the ratio's interval over its estimate at which sampling stops."""
     profile_s: float = 60.0
     """Seconds after a confirming run in which a winner's profile is begun; none if 0."""
+    spares: int = 3
+    """Workers that start while a candidate is tried beside a device: one takes as long to start as
+    several trials take that fail."""
     eager_only: bool = False
     """Peers are not compiled: where no ratio is claimed, as in the red team."""
     guards: Guards = ALL_UP

@@ -60,6 +60,8 @@ class Workers:
 
     def refill(self) -> None:
         """Start as many spares as are missing, and return at once."""
+        if not self.spares:
+            return
         # A child dies with the thread that started it, so the threads live as long as the spares.
         self._pool = self._pool or ThreadPoolExecutor(self.spares)
         while len(self._waiting) < self.spares:

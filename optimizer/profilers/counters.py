@@ -122,5 +122,8 @@ def _metrics() -> list[str]:
 
 
 def _find_fault(text: str) -> str:
-    words = _TOOLS_WORD.findall(text) or text.strip().splitlines()[-1:]
-    return f"{_TOOL} counted nothing: {words[-1] if words else 'it said nothing'}"
+    """Return the tool's last word, and the last line of what it ran: as a rule an exception."""
+    words = _TOOLS_WORD.findall(text)[-1:]
+    others = [line for line in text.splitlines() if line.strip() and not line.startswith("==")]
+    said = "; ".join(word.strip() for word in [*words, *others[-1:]])
+    return f"{_TOOL} counted nothing: {said or 'it said nothing'}"

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from knowledge.evaluation import Environment
-from operator_registry.record import Record
+from operator_registry.record import Record, digest
+from optimizer.evaluate.evaluator import JUDGE_VERSION
 from optimizer.evaluate.guards import Guard
 from optimizer.redteam.attempt import Attempt
 from optimizer.redteam.kind import FORMS, Kind, Target
+from optimizer.redteam.operators import OPERATORS
 from optimizer.redteam.rows import INEXPRESSIBLE, ROWS
 
 
@@ -17,6 +19,8 @@ class KindRow(Record):
     """A kind, and what became of it."""
 
     kind: str
+    digest: str = ""
+    """Of the kind, its operator and the judge's version: what the row holds for."""
     summary: str
     rows: tuple[str, ...]
     guard: Guard
@@ -86,7 +90,7 @@ class Report(Record):
     @property
     def faults(self) -> tuple[str, ...]:
         """Return a line for each cheat that got through or proves nothing, each refused twin."""
-        return tuple(line for row in self.rows for line in _faults(row))
+        return tuple(line for row in self.rows for line in find_faults(row))
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,11 @@ class Tried:
     layer: Attempt | None = None
 
 
+def digest_of(kind: Kind) -> str:
+    """Return what a kind's row holds for."""
+    return digest(kind, OPERATORS[kind.operator].digest, JUDGE_VERSION)
+
+
 def make_row(kind: Kind, tried: Tried, *, commit: str) -> KindRow:
     """Return the row of a kind from its attempts."""
     honest = tried.honest
@@ -106,6 +115,7 @@ def make_row(kind: Kind, tried: Tried, *, commit: str) -> KindRow:
     holds = tried.guarded if tried.layer is None else tried.layer
     return KindRow(
         kind=kind.id,
+        digest=digest_of(kind),
         summary=kind.summary,
         rows=kind.rows,
         guard=kind.guard,
@@ -182,7 +192,8 @@ def _catalogue(name: str, rows: Sequence[KindRow], target: Target) -> CatalogueR
     )
 
 
-def _faults(row: KindRow) -> Iterator[str]:
+def find_faults(row: KindRow) -> Iterator[str]:
+    """Yield what is wrong with a kind: each a reason to doubt the judge, or the kind."""
     if not row.caught:
         yield f"{row.kind} gets through with all guards up: {row.guarded.broke or row.guarded.how}"
     if not row.accepted:

@@ -210,5 +210,6 @@ def effort_on(target: Target) -> Effort:
         measure_s=0.05,
         pairs=1,
         pair_s=0.2,
+        spares=0,  # most judges here try one candidate
         eager_only=True,
     )
