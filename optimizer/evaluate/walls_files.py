@@ -50,6 +50,8 @@ def give_up_files(terms: Terms, *, own_root: bool) -> None:
         OSError: The kernel refuses.
     """
     guards = terms.guards
+    # A driver writes there. A process under a counter tool has an own folder that is not there yet.
+    processes = "/proc/self" if guards.up(Guard.SYSCALLS) else "/proc"
     visible = ("/",) if own_root else (*terms.read, *_VISIBLE)
     # Rights to a folder are rights to all in it, so to none of the judge's folders to fill.
     own = [
@@ -64,7 +66,7 @@ def give_up_files(terms: Terms, *, own_root: bool) -> None:
             *((path, landlock.FILL) for path in (*terms.devices, *terms.fill)),
             *((path, landlock.ALL) for path in (terms.scratch, *terms.write)),
             *((path, landlock.ALL) for path in own),
-            *(("/proc/self", landlock.FILL) for _ in terms.devices[:1]),
+            *((processes, landlock.FILL) for _ in terms.devices[:1]),
         ],
         scopes=landlock.SIGNALS * guards.up(Guard.PROCESSES)
         | landlock.SOCKETS * guards.up(Guard.NETWORK),

@@ -166,7 +166,8 @@ class Squad:
         again = errand.key in self.done
         self.done[errand.key] = attempt
         told = f"{len(self.done)} of {self._whole}" + (", again" if again else "")
-        self.tell(f"{told}: {errand.name}: {attempt.how} ({took_s:.0f} s)")
+        how = attempt.how + (attempt.broke and f": {attempt.broke}")
+        self.tell(f"{told}: {errand.name}: {how} ({took_s:.0f} s)")
 
     def _folder(self, down: Down) -> Path:
         folder = self.folder / ("-".join(sorted(down)) or "all-up")
