@@ -1,12 +1,38 @@
 """What is being searched: goals, trials, leases. What is published lies in git, not here."""
 
 from optimizer.store.goals import Goals
+from optimizer.store.mail import Mail
 from optimizer.store.roles import Roles
-from optimizer.store.rows import Confirmation, QueuedGoal, StoredGoal, Trial
+from optimizer.store.rows import (
+    OPEN_STATES,
+    CommandState,
+    Confirmation,
+    Delivery,
+    Effect,
+    NewCommand,
+    QueuedGoal,
+    StoredCommand,
+    StoredEffect,
+    StoredGoal,
+    Trial,
+)
 from optimizer.store.searches import Searches
 
-__all__ = ["Confirmation", "QueuedGoal", "Store", "StoredGoal", "Trial"]
+__all__ = [
+    "OPEN_STATES",
+    "CommandState",
+    "Confirmation",
+    "Delivery",
+    "Effect",
+    "NewCommand",
+    "QueuedGoal",
+    "Store",
+    "StoredCommand",
+    "StoredEffect",
+    "StoredGoal",
+    "Trial",
+]
 
 
-class Store(Goals, Searches, Roles):
+class Store(Goals, Searches, Roles, Mail):
     """The database. Every method is one transaction; call `migrate` once after the start."""

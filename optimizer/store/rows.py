@@ -1,4 +1,6 @@
-"""What the store hands out: goals, trials and confirming runs as values."""
+"""What the store hands out: goals, trials, confirming runs and what passes by a code host."""
+
+from typing import Literal
 
 from knowledge.evaluation import Evaluation
 from knowledge.evidence import Evidence
@@ -53,3 +55,72 @@ class Confirmation(Record):
     result: Evidence | Outcome
     """An outcome where the candidate failed the run's checks."""
     spent_s: float
+
+
+class Delivery(Record):
+    """What a code host sent."""
+
+    id: str
+    event: str
+    body: str
+    """JSON, as it came."""
+    received_at: float
+
+
+CommandState = Literal["received", "running", "done", "refused", "failed", "misunderstood"]
+OPEN_STATES: tuple[CommandState, ...] = ("received", "running")
+
+
+class NewCommand(Record):
+    """A line of a comment by which a person asks for something."""
+
+    comment_id: int
+    line: int
+    """Of the comment, from 1."""
+    number: int
+    """The issue or pull request that it stands below."""
+    head_sha: str | None = None
+    """The pull request's head when it was received."""
+    author_id: int
+    author: str
+    text: str
+    """As it was written."""
+
+
+class StoredCommand(NewCommand):
+    """A command with what has become of it."""
+
+    id: int
+    received_at: float
+    state: CommandState
+    told: str = ""
+    """What the person is told of it."""
+    goal_key: str | None = None
+    """The goal that it queued or concerns."""
+    changed_at: float
+
+
+class Effect(Record):
+    """Something to be done on the code host, once."""
+
+    key: str
+    """Equal keys are the same effect, however often it is asked for."""
+    kind: str
+    payload: str
+    """JSON; its form is the kind's affair."""
+    priority: int = 5
+    """The least number goes first."""
+
+
+class StoredEffect(Effect):
+    """An effect with what has become of it."""
+
+    id: int
+    made_at: float
+    not_before: float
+    attempts: int
+    done_at: float | None = None
+    remote: str | None = None
+    """What the code host calls it."""
+    error: str | None = None
+    """Why it failed last; with `done_at`, why it was given up."""

@@ -1,6 +1,16 @@
 """The tables. Trials, candidates and evaluations are only ever inserted."""
 
-from sqlalchemy import Float, ForeignKey, Index, Integer, MetaData, String, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 Key = String(64)
@@ -132,3 +142,56 @@ class MarkRow(Table):
 
     key: Mapped[str] = mapped_column(String(200), primary_key=True)
     value: Mapped[str] = mapped_column(Text)
+
+
+class DeliveryRow(Table):
+    """What a code host sent, once however often it is delivered."""
+
+    __tablename__ = "deliveries"
+    __table_args__ = (Index(None, "handled_at", "received_at"),)
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    event: Mapped[str] = mapped_column(String(64))
+    body: Mapped[str] = mapped_column(Text)
+    received_at: Mapped[float] = mapped_column(Float)
+    handled_at: Mapped[float | None] = mapped_column(Float)
+
+
+class CommandRow(Table):
+    """What a person asked for, and what became of it: never deleted, the audit log."""
+
+    __tablename__ = "commands"
+    __table_args__ = (UniqueConstraint("comment_id", "line"), Index(None, "state", "received_at"))
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    comment_id: Mapped[int] = mapped_column(BigInteger)
+    line: Mapped[int] = mapped_column(Integer)
+    number: Mapped[int] = mapped_column(Integer)
+    head_sha: Mapped[str | None] = mapped_column(Key)
+    author_id: Mapped[int] = mapped_column(BigInteger)
+    author: Mapped[str] = mapped_column(String(100))
+    text: Mapped[str] = mapped_column(Text)
+    received_at: Mapped[float] = mapped_column(Float)
+    state: Mapped[str] = mapped_column(String(16))
+    told: Mapped[str] = mapped_column(Text)
+    goal_key: Mapped[str | None] = mapped_column(String(200), index=True)
+    changed_at: Mapped[float] = mapped_column(Float)
+
+
+class EffectRow(Table):
+    """Something to be done on the code host, once."""
+
+    __tablename__ = "effects"
+    __table_args__ = (Index(None, "done_at", "priority", "id"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    key: Mapped[str] = mapped_column(String(200), unique=True)
+    kind: Mapped[str] = mapped_column(String(32))
+    payload: Mapped[str] = mapped_column(Text)
+    priority: Mapped[int] = mapped_column(Integer)
+    made_at: Mapped[float] = mapped_column(Float)
+    not_before: Mapped[float] = mapped_column(Float)
+    attempts: Mapped[int] = mapped_column(Integer)
+    done_at: Mapped[float | None] = mapped_column(Float)
+    remote: Mapped[str | None] = mapped_column(String(64))
+    error: Mapped[str | None] = mapped_column(Text)

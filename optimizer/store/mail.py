@@ -1,0 +1,167 @@
+"""What passes between the program and a code host: deliveries in, commands, effects out."""
+
+from sqlalchemy import delete, select, update
+
+from optimizer.store.rows import (
+    CommandState,
+    Delivery,
+    Effect,
+    NewCommand,
+    StoredCommand,
+    StoredEffect,
+)
+from optimizer.store.sessions import Sessions
+from optimizer.store.tables import CommandRow, DeliveryRow, EffectRow
+
+_LONGEST_ERROR = 2000
+
+
+class Mail(Sessions):
+    """Deliveries, commands and effects, each once by its key."""
+
+    def receive(self, delivery: Delivery) -> bool:
+        """Keep what was delivered; return False where it is here already."""
+        with self._writing() as session:
+            if session.get(DeliveryRow, delivery.id) is not None:
+                return False
+            session.add(DeliveryRow(**delivery.model_dump()))
+            return True
+
+    def unhandled_deliveries(self, *, limit: int = 100) -> tuple[Delivery, ...]:
+        """Return what nobody has handled, oldest first."""
+        query = (
+            select(DeliveryRow)
+            .where(DeliveryRow.handled_at.is_(None))
+            .order_by(DeliveryRow.received_at, DeliveryRow.id)
+            .limit(limit)
+        )
+        with self._reading() as session:
+            return tuple(
+                Delivery(id=r.id, event=r.event, body=r.body, received_at=r.received_at)
+                for r in session.scalars(query)
+            )
+
+    def handle_delivery(self, delivery_id: str, *, now: float) -> None:
+        """Note that a delivery is handled."""
+        change = (
+            update(DeliveryRow)
+            .where(DeliveryRow.id == delivery_id, DeliveryRow.handled_at.is_(None))
+            .values(handled_at=now)
+        )
+        with self._writing() as session:
+            session.execute(change)
+
+    def forget_deliveries(self, *, before: float) -> None:
+        """Delete what was handled before a time."""
+        with self._writing() as session:
+            session.execute(delete(DeliveryRow).where(DeliveryRow.handled_at < before))
+
+    def note_command(self, command: NewCommand, *, now: float) -> bool:
+        """Keep a command; return False where it is here already."""
+        known = select(CommandRow.id).where(
+            CommandRow.comment_id == command.comment_id, CommandRow.line == command.line
+        )
+        with self._writing() as session:
+            if session.scalar(known) is not None:
+                return False
+            values = command.model_dump()
+            session.add(
+                CommandRow(**values, received_at=now, state="received", told="", changed_at=now)
+            )
+            return True
+
+    def commands(
+        self,
+        *,
+        states: tuple[CommandState, ...] | None = None,
+        number: int | None = None,
+        goal_key: str | None = None,
+        limit: int = 1000,
+    ) -> tuple[StoredCommand, ...]:
+        """Return commands, the newest first, those alone that are as asked for."""
+        query = select(CommandRow).order_by(CommandRow.id.desc()).limit(limit)
+        if states is not None:
+            query = query.where(CommandRow.state.in_(states))
+        if number is not None:
+            query = query.where(CommandRow.number == number)
+        if goal_key is not None:
+            query = query.where(CommandRow.goal_key == goal_key)
+        with self._reading() as session:
+            return tuple(
+                StoredCommand.model_validate(_values(row)) for row in session.scalars(query)
+            )
+
+    def change_command(
+        self,
+        command_id: int,
+        *,
+        state: CommandState,
+        told: str,
+        now: float,
+        goal_key: str | None = None,
+    ) -> None:
+        """Note what has become of a command; a goal that is known of it stays."""
+        values: dict[str, object] = {"state": state, "told": told, "changed_at": now}
+        if goal_key is not None:
+            values["goal_key"] = goal_key
+        with self._writing() as session:
+            session.execute(update(CommandRow).where(CommandRow.id == command_id).values(**values))
+
+    def post(self, effect: Effect, *, now: float, not_before: float = 0.0) -> bool:
+        """Ask for an effect; return False where it is asked for already, or done."""
+        known = select(EffectRow.id).where(EffectRow.key == effect.key)
+        with self._writing() as session:
+            if session.scalar(known) is not None:
+                return False
+            session.add(
+                EffectRow(**effect.model_dump(), made_at=now, not_before=not_before, attempts=0)
+            )
+            return True
+
+    def due_effects(self, *, now: float, limit: int = 50) -> tuple[StoredEffect, ...]:
+        """Return what is to be done now, in the order in which it should be."""
+        query = (
+            select(EffectRow)
+            .where(EffectRow.done_at.is_(None), EffectRow.not_before <= now)
+            .order_by(EffectRow.priority, EffectRow.id)
+            .limit(limit)
+        )
+        with self._reading() as session:
+            return tuple(
+                StoredEffect.model_validate(_values(row)) for row in session.scalars(query)
+            )
+
+    def find_effect(self, key: str) -> StoredEffect | None:
+        """Return the effect of a key, done or not."""
+        with self._reading() as session:
+            row = session.scalar(select(EffectRow).where(EffectRow.key == key))
+            return None if row is None else StoredEffect.model_validate(_values(row))
+
+    def start_effect(self, effect_id: int) -> None:
+        """Count an attempt, before it is made."""
+        change = (
+            update(EffectRow)
+            .where(EffectRow.id == effect_id)
+            .values(attempts=EffectRow.attempts + 1)
+        )
+        with self._writing() as session:
+            session.execute(change)
+
+    def end_effect(
+        self, effect_id: int, *, now: float, remote: str | None = None, error: str | None = None
+    ) -> None:
+        """Note that an effect is there; or, with an error, that it is given up."""
+        told = None if error is None else error[:_LONGEST_ERROR]
+        values = {"done_at": now, "remote": remote, "error": told}
+        with self._writing() as session:
+            session.execute(update(EffectRow).where(EffectRow.id == effect_id).values(**values))
+
+    def put_off_effect(self, effect_id: int, *, not_before: float, error: str) -> None:
+        """Note that an effect failed and is to be tried again."""
+        values = {"not_before": not_before, "error": error[:_LONGEST_ERROR]}
+        with self._writing() as session:
+            session.execute(update(EffectRow).where(EffectRow.id == effect_id).values(**values))
+
+
+def _values(row: CommandRow | EffectRow) -> dict[str, object]:
+    return {column.key: getattr(row, column.key) for column in row.__table__.columns}
