@@ -27,6 +27,8 @@ _Place = Literal["low", "high", "one", "odd"]
 """Where in its range a size must lie."""
 _BLOCK = 128
 _SMALL_PRIMES = 2 * 3 * 5 * 7
+_TRIES = 8
+"""How often sizes are drawn until they are new; a narrow range may hold no others."""
 _SEARCHED = 16
 """So far from any number there is one without a small prime factor."""
 
@@ -43,7 +45,8 @@ def draw_workloads(  # noqa: PLR0913 - what a draw depends on
     """Return `count` workloads drawn from the axes' and attributes' ranges.
 
     The first ones show each axis at each end of its range, at 1 where it admits that, and at a
-    size that no block divides; the rest are log-uniform. Sizes are bounded so that the inputs hold
+    size that no block divides; the rest are log-uniform. No sizes come twice as long as there are
+    others. Sizes are bounded so that the inputs hold
     at most `max_elements` together; where even the smallest sizes hold more, they are the smallest.
     Dtypes are those that public workloads of the target use.
 
@@ -61,11 +64,16 @@ def draw_workloads(  # noqa: PLR0913 - what a draw depends on
     dtypes = [w.dtypes for w in spec.workloads_on(target) or spec.workloads]
     ends = list(_ends(spec))
     rng.shuffle(ends)
-    drawn = []
+    drawn: list[Workload] = []
+    seen: set[tuple[int, ...]] = set()
     for number in range(count):
         forced = dict([ends[number]]) if number < len(ends) else {}
         most = max(max_elements, end_elements) if "high" in forced.values() else max_elements
-        sizes = _draw_sizes(spec, rng, forced=forced, max_elements=most)
+        for _ in range(_TRIES):
+            sizes = _draw_sizes(spec, rng, forced=forced, max_elements=most)
+            if tuple(sizes.values()) not in seen:
+                break
+        seen.add(tuple(sizes.values()))
         attributes = {
             name: _draw_attribute(attribute, rng)
             for name, attribute in spec.attributes.items()

@@ -33,17 +33,17 @@ def draw_requests(  # noqa: PLR0913 - what a draw depends on
 ) -> list[Request]:
     """Return requests at held-out sizes, the small ones first.
 
-    Distributions and scales go round from the largest size down, so that what is most telling
-    meets sizes that hold something.
+    The largest size is drawn from each distribution but the usual one: a small case may hold
+    nothing of what tells them apart. Distributions and scales go round over the other sizes.
 
     Args:
         spec: The operator.
         target: Where it is measured.
         seed: Decides sizes and values.
-        count: How many.
+        count: How many sizes.
         most: How many elements the inputs of one may hold.
         most_at_end: How many, if more, where an axis is at its greatest size.
-        distributions: Those that values come from.
+        distributions: Those that values come from, the usual one last.
     """
     rng = random.Random(seed)  # noqa: S311 - the seed is what stays secret
     drawn = sorted(
@@ -57,6 +57,7 @@ def draw_requests(  # noqa: PLR0913 - what a draw depends on
         ),
         key=lambda workload: most_elements(spec, workload.sizes),
     )
+    telling = drawn[-1:] * max(1, len(distributions) - 1)
     requests = [
         Request(
             workload,
@@ -65,7 +66,9 @@ def draw_requests(  # noqa: PLR0913 - what a draw depends on
             distribution,
         )
         for workload, (distribution, scale) in zip(
-            reversed(drawn), _rounds(distributions, spec.precision.input_scales), strict=False
+            [*telling, *reversed(drawn[:-1])],
+            _rounds(distributions, spec.precision.input_scales),
+            strict=False,
         )
     ]
     return requests[::-1]

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 from knowledge.evidence import Conditions, Evidence, Figure, Interval, WorkloadEvidence
 from knowledge.roofline import impossible_below_ms, memory_bound_ms
+from operator_registry.record import digest
+from operator_registry.spec import Workload
 from optimizer.binding import launched
 from optimizer.candidate import Candidate
 from optimizer.evaluate import summary
@@ -134,7 +136,7 @@ class Findings:
             library_only=is_borrowed(
                 claim.candidate, bench.operator.spec, self.public, bench.effort.guards
             ),
-            checked_sizes=len(checked),
+            checked_sizes=len({_sizes_of(case.workload) for case in checked}),
             checked_seeds=len({seed for case in checked for seed in case.seeds}),
             distributions=tuple(dict.fromkeys(case.distribution for case in checked)),
             memory_leave=bench.operator.spec.precision.memory,
@@ -213,3 +215,8 @@ class Findings:
             update=describe_disturbance(self.pairs, {row.workload: row.best_peer for row in rows})
             | {"input_sets": len(self.public[0].case.sets)}
         )
+
+
+def _sizes_of(workload: Workload) -> str:
+    """Return what makes two cases ones of the same sizes."""
+    return digest(workload.model_copy(update={"name": "any"}))

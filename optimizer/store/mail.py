@@ -1,8 +1,10 @@
 """What passes between the program and a code host: deliveries in, commands, effects out."""
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 
 from optimizer.store.rows import (
+    OPEN_STATES,
+    Backlog,
     CommandState,
     Delivery,
     Effect,
@@ -161,6 +163,29 @@ class Mail(Sessions):
         values = {"not_before": not_before, "error": error[:_LONGEST_ERROR]}
         with self._writing() as session:
             session.execute(update(EffectRow).where(EffectRow.id == effect_id).values(**values))
+
+    def backlog(self) -> Backlog:
+        """Return how much of each waits, and since when."""
+        unhandled = DeliveryRow.handled_at.is_(None)
+        waiting = EffectRow.done_at.is_(None)
+        given_up = EffectRow.done_at.is_not(None) & EffectRow.error.is_not(None)
+        count = func.count()
+        with self._reading() as session:
+            came, oldest_came = session.execute(
+                select(count, func.min(DeliveryRow.received_at)).where(unhandled)
+            ).one()
+            asked, oldest_asked = session.execute(
+                select(count, func.min(EffectRow.made_at)).where(waiting)
+            ).one()
+            return Backlog(
+                deliveries=came,
+                oldest_delivery_at=oldest_came,
+                commands=session.scalar(select(count).where(CommandRow.state.in_(OPEN_STATES)))
+                or 0,
+                effects=asked,
+                oldest_effect_at=oldest_asked,
+                given_up=session.scalar(select(count).where(given_up)) or 0,
+            )
 
 
 def _values(row: CommandRow | EffectRow) -> dict[str, object]:

@@ -124,3 +124,18 @@ class StoredEffect(Effect):
     """What the code host calls it."""
     error: str | None = None
     """Why it failed last; with `done_at`, why it was given up."""
+
+
+class Backlog(Record):
+    """How much of what passes by a code host waits."""
+
+    deliveries: int
+    """Nobody has handled them."""
+    oldest_delivery_at: float | None
+    commands: int
+    """They are in one of `OPEN_STATES`."""
+    effects: int
+    """They are neither done nor given up."""
+    oldest_effect_at: float | None
+    given_up: int
+    """Effects that failed for good."""

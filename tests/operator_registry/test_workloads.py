@@ -161,3 +161,11 @@ def test_an_attribute_without_a_range_keeps_its_value() -> None:
     spec = spec_of(RangeAxis(max=9), RangeAxis(max=9), AttributeSpec(value=True))
 
     assert draw_workloads(spec, "cpu", seed=1, count=1, max_elements=100)[0].attributes == {}
+
+
+def test_no_sizes_are_drawn_twice_where_there_are_others() -> None:
+    spec = spec_of(RangeAxis(min=1, max=4096), RangeAxis(min=1, max=1), AttributeSpec(value=1))
+
+    drawn = draw_workloads(spec, "cpu", seed=3, count=24, max_elements=1 << 14)
+
+    assert len({tuple(w.sizes.values()) for w in drawn}) == 24

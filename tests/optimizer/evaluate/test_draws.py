@@ -41,10 +41,15 @@ def test_a_confirming_run_draws_twenty_sizes_and_all_distributions(spec: Operato
 
 
 @EACH
-def test_the_largest_of_four_drawn_sizes_is_hostile(spec: OperatorSpec) -> None:
+def test_the_largest_of_four_drawn_sizes_meets_all_unusual_distributions(
+    spec: OperatorSpec,
+) -> None:
     requests = draw_requests(spec, "cpu", seed=1, count=4, most=1 << 14, distributions=ALL)
 
-    assert [r.distribution for r in requests] == ["stated", "flat", "skewed", "hostile"]
+    *others, third, second, largest = requests
+    assert third.workload == second.workload == largest.workload
+    assert [r.distribution for r in (largest, second, third)] == ["hostile", "skewed", "flat"]
+    assert [r.distribution for r in reversed(others)] == ["stated", "hostile", "skewed"]
 
 
 @EACH
