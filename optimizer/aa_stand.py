@@ -2,9 +2,12 @@
 
 import random
 import secrets
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from itertools import islice, repeat
+from pathlib import Path
 from statistics import median
 from typing import Self
 
@@ -15,11 +18,13 @@ from optimizer.binding import instances
 from optimizer.errors import RunnerError
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.building import Built
+from optimizer.evaluate.keeping import KeeperLender, KeptMemory
 from optimizer.evaluate.memory import write_value
 from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.sandbox import ChildError
 from optimizer.evaluate.statistics import quick
 from optimizer.evaluate.summary import Reading
+from optimizer.evaluate.timing import flush_bytes
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.turns import take_turn
 from optimizer.evaluate.workbench import Effort, Workbench
@@ -146,14 +151,14 @@ class Stand:
 
     def _start(self, built: Built) -> list[Process]:
         """Start all processes, some at a time, and load the kernel into each."""
-        place = self._place()
+        places = self._places()
         processes: list[Process] = []
-        at_once = _STARTED_AT_ONCE[place.device]
+        at_once = _STARTED_AT_ONCE[self.bench.place.device]
         wanted = 2 * self._request.pairs
         # A process dies with the thread that started it: these live as long as the processes.
         threads = self._stack.enter_context(ThreadPoolExecutor(at_once))
 
-        def start(_: int) -> Process:
+        def start(place: Place) -> Process:
             process = Process(place)
             self._stack.callback(process.kill)
             process.greet()
@@ -162,7 +167,7 @@ class Stand:
 
         while len(processes) < wanted:
             self._tell(PhaseEvent(phase="compare", detail=f"{len(processes)} of {wanted} started"))
-            processes += threads.map(start, range(min(at_once, wanted - len(processes))))
+            processes += threads.map(start, islice(places, min(at_once, wanted - len(processes))))
         return processes
 
     def _load(self, process: Process, built: Built) -> None:
@@ -174,15 +179,20 @@ class Stand:
             msg = f"the A/A bench's kernel can't be loaded: {failure}"
             raise RunnerError(msg)
 
-    def _place(self) -> Place:
-        """Return the place of all processes; on a processor they flush the cache by one buffer."""
+    def _places(self) -> Iterator[Place]:
+        """Yield a place for each process; all flush the cache by the same memory."""
         place = self.bench.place
-        if place.device != "cpu":
-            return place
+        if isinstance(place.lender, KeeperLender):
+            memory = place.lender.lend(flush_bytes(place.cache_bytes))
+            if isinstance(memory, KeptMemory):
+                # A context takes most of what the device has for one process of so many.
+                while True:
+                    yield replace(place, lender=None, flush_file=Path(memory.hand_again()))
+            yield from repeat(replace(place, lender=None))
         file = self.bench.shared.folder("flush") / "buffer"
         with file.open("wb") as stream:
             stream.truncate(2 * place.cache_bytes)
-        return replace(place, flush_file=file)
+        yield from repeat(replace(place, flush_file=file))
 
     def _calibrate(self) -> float:
         """Return what a call costs beside its work, in units of work."""

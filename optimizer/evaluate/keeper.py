@@ -42,6 +42,16 @@ class Made(Record):
     """How much: the driver rounds up."""
 
 
+class HandAgain(Record):
+    """Hand memory to one more process, whoever connects first."""
+
+    kind: Literal["hand_again"] = "hand_again"
+    path: str
+    """The memory's name."""
+    to: str
+    """A socket's."""
+
+
 class Fill(Record):
     """Fill a part of the memory with a byte."""
 
@@ -68,7 +78,7 @@ class Free(Record):
     path: str
 
 
-Request = Annotated[Make | Fill | Copy | Free, Field(discriminator="kind")]
+Request = Annotated[Make | HandAgain | Fill | Copy | Free, Field(discriminator="kind")]
 REQUESTS: TypeAdapter[Request] = TypeAdapter(Request)
 
 
@@ -86,6 +96,8 @@ class Keeper:
         match message:
             case Make():
                 return self._make(message)
+            case HandAgain(path=path, to=to):
+                offer(hand_over(self._kept[path][0]), Path(to))
             case Fill(path=path, offset=offset, nbytes=nbytes, byte=byte):
                 self._kept[path][1][offset : offset + nbytes].fill_(byte)
                 torch.cuda.synchronize()

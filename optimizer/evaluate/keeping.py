@@ -66,6 +66,10 @@ class KeeperLender:
         """
         self._thread.submit(self._ask, child, message, Done, _DEADLINE_S).result()
 
+    def new_path(self) -> str:
+        """Return a new name of memory, or a place to hand it over at."""
+        return str(self.folder / f"k{next(self._numbers)}")
+
     def file(self, nbytes: int) -> TensorFile:
         """Return a new file for a copy."""
         form = Form(shape=(nbytes,), dtype="uint8")
@@ -77,7 +81,7 @@ class KeeperLender:
         if self._child is None or not self._child.alive:
             self._end()
             self._child = start(k.KEEPER, limits=self.limits)
-        path = str(self.folder / f"k{next(self._numbers)}")
+        path = self.new_path()
         try:
             made = self._ask(self._child, k.Make(path=path, nbytes=nbytes), k.Made, _FIRST_S)
         except _RefusedError as error:
@@ -117,6 +121,16 @@ class KeptMemory:
     def alive(self) -> bool:
         """See `Memory.alive`."""
         return self.keeper.alive
+
+    def hand_again(self) -> str:
+        """Return where one more process, and no other, is handed this memory.
+
+        Raises:
+            RunnerError: It can't be reached any more.
+        """
+        path = self.lender.new_path()
+        self.lender.tell(self.keeper, k.HandAgain(path=self.lent.path, to=path))
+        return path
 
     def fill(self, offset: int, nbytes: int, byte: int) -> None:
         """See `Memory.fill`."""

@@ -62,8 +62,7 @@ class Place:
     lender: Lender | None = None
     """Makes the memory that candidates write outputs into; None where each has its own."""
     flush_file: Path | None = None
-    """A file of shared memory by which many workers flush a processor's cache; else each has own
-    memory for it."""
+    """By which many workers flush the cache, see `Hello.flush_file`; else by memory of their own."""
     hello_s: float = 120.0
     """For a process to import torch and to touch the device."""
 
@@ -76,7 +75,7 @@ class Place:
         return Limits(
             memory_bytes=self.memory_gib * _GIB,
             read=(artefacts, *self._shared("inputs")),
-            fill=(*self._shared("outputs", "trays"), *filter(None, [self.flush_file])),
+            fill=(*self._shared("outputs", "trays"), *filter(None, [self._mapped_flush])),
             disk_bytes=2 * self.memory_gib * _GIB,
             device=self.device,
             environment=environment,
@@ -87,6 +86,11 @@ class Place:
     def oracle_limits(self) -> Limits:
         """Return the limits of the oracle: it alone makes files, of inputs and what is expected."""
         return replace(self.limits, read=(), fill=(), write=self._shared("inputs", "expected"))
+
+    @property
+    def _mapped_flush(self) -> Path | None:
+        """Return the flush file where it is mapped; a device's is handed over in ``trays``."""
+        return self.flush_file if self.device == "cpu" else None
 
     def _shared(self, *names: str) -> tuple[Path, ...]:
         """Return folders of shared memory, made if need be."""

@@ -90,7 +90,8 @@ class Hello(Record):
     cache_bytes: int
     """The last-level cache, to be flushed before each sample."""
     flush_file: str | None = None
-    """On a processor, what is written to flush it, where many processes share that memory."""
+    """What is written to flush it, where many processes share that memory: on a processor a file,
+    on a device the socket through which this process is handed it."""
     guards_down: tuple[Guard, ...] = ()
 
 

@@ -18,8 +18,9 @@ import numpy as np
 import torch
 
 from optimizer.evaluate.guards import ALL_UP, Guard, Guards
+from optimizer.evaluate.lent import map_lent
 from optimizer.evaluate.memory import Value
-from optimizer.evaluate.protocol import Sample
+from optimizer.evaluate.protocol import LentMemory, Sample
 from optimizer.targets.driver import open_driver
 
 Call = Callable[[], tuple[Value, ...]]
@@ -27,6 +28,8 @@ SHORTEST_MS = 1e-6
 """Stands for a time too short for the clock: a time is never zero."""
 MOST_PRIMING_MS = 5.0
 """How long the queue is blocked at most while the host enqueues a call."""
+_HANDED_OVER_BYTES = 1 << 21
+"""Memory that processes share comes in such pieces."""
 _SLEEP_CYCLES = 200_000
 """About a tenth of a millisecond: what stands for a flush where the caches shall stay warm."""
 
@@ -107,11 +110,22 @@ class CudaClock:
     loaded: a candidate that puts its own functions in their places changes nothing here.
     """
 
-    def __init__(self, cache_bytes: int, *, guards: Guards = ALL_UP) -> None:
-        """Take the size of the L2 cache; at least four times as much is written before a call."""
+    def __init__(self, cache_bytes: int, *, memory: str | None, guards: Guards = ALL_UP) -> None:
+        """Take the size of the L2 cache; at least four times as much is written before a call.
+
+        Args:
+            cache_bytes: The cache's size.
+            memory: Where this process is handed the memory to write, which many share; its own
+                if None.
+            guards: Those that are up.
+        """
         self._cold = guards.up(Guard.FLUSH)
-        size = max(4 * cache_bytes, 1 << 28)
-        self._memory = torch.zeros(size, dtype=torch.uint8, device="cuda")
+        size = flush_bytes(cache_bytes)
+        self._memory = (
+            torch.zeros(size, dtype=torch.uint8, device="cuda")
+            if memory is None
+            else map_lent(LentMemory(path=memory, nbytes=size), "cuda")
+        )
         self._fill = self._memory.zero_
         self._flush = self._write_over
         self._start, self._end = _event(), _event()
@@ -198,12 +212,18 @@ class CudaClock:
         return took_ms
 
 
+def flush_bytes(cache_bytes: int) -> int:
+    """Return how many bytes are written to flush a device's L2 cache."""
+    size = max(4 * cache_bytes, 1 << 28)
+    return size + -size % _HANDED_OVER_BYTES
+
+
 def make_clock(
     device: str, cache_bytes: int, *, flush_file: str | None = None, guards: Guards = ALL_UP
 ) -> Clock:
     """Return the clock of a kind of device."""
     if device == "cuda":
-        return CudaClock(cache_bytes, guards=guards)
+        return CudaClock(cache_bytes, memory=flush_file, guards=guards)
     return HostClock(cache_bytes, flush_file=flush_file, guards=guards)
 
 

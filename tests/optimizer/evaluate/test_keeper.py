@@ -15,10 +15,12 @@ from optimizer.candidate import Candidate
 from optimizer.evaluate.evaluator import Effort, Evaluator
 from optimizer.evaluate.handing import fetch, offer
 from optimizer.evaluate.health import Watch, find_states
+from optimizer.evaluate.keeping import KeptMemory
 from optimizer.evaluate.lenders import make_lender
 from optimizer.evaluate.memory import SharedFolder
 from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.sandbox import Limits, start
+from optimizer.evaluate.timing import flush_bytes
 from optimizer.evaluate.tray import Lender
 from optimizer.plan import Launch, Plan
 from tests.makers import OPERATOR
@@ -175,3 +177,22 @@ def test_a_confirming_run_of_python_ends_in_evidence(judge: Evaluator) -> None:
     assert isinstance(found, Evidence), found
     assert (found.host, found.launched) == ("python", ("scale",))
     assert not any("copied by the process" in text for text in found.not_tested)
+
+
+@pytest.mark.gpu
+def test_many_workers_flush_the_cache_by_the_same_memory(place: Place, lender: Lender) -> None:
+    memory = lender.lend(flush_bytes(1 << 20))
+    assert isinstance(memory, KeptMemory)
+    memory.fill(0, 16, 7)
+
+    for _ in range(2):
+        there = replace(
+            place, lender=None, cache_bytes=1 << 20, flush_file=Path(memory.hand_again())
+        )
+        with Process(there) as process:
+            process.greet()
+
+    left = memory.read(0, 16)
+    memory.close()
+    assert left is not None
+    assert not left.any()
