@@ -62,7 +62,7 @@ class Place:
     lender: Lender | None = None
     """Makes the memory that candidates write outputs into; None where each has its own."""
     flush_file: Path | None = None
-    """By which many workers flush the cache, see `Hello.flush_file`; else by memory of their own."""
+    """By which many workers flush the cache, see `Hello.flush_file`; else by their own memory."""
     hello_s: float = 120.0
     """For a process to import torch and to touch the device."""
 
