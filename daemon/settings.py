@@ -5,10 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 PREFIX = "KERNELEVOLVE_"
 LogFormat = Literal["auto", "json", "text"]
+_FILES = frozenset({"signing_key", "webhook_secrets"})
+_LAST_PORT = 65535
+_SHORTEST_SECRET = 16
+_MOST_SECRETS = 2
 
 
 class SettingsError(Exception):
@@ -33,6 +37,10 @@ class Settings(BaseModel):
     forge: Literal["local"] = "local"
     interval_s: float = Field(default=60.0, ge=1)
     """`serve` looks at the registry once in so many seconds."""
+    listen: str = Field(default="", pattern=r"^(([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5})?$")
+    """Where `serve` listens, as ``host:port``; empty for nowhere."""
+    webhook_secrets: Path | None = None
+    """The file with the webhook's secret; two lines with two while it is changed."""
     log: LogFormat = "auto"
     """``auto``: colours on a terminal, JSON lines otherwise."""
     signing_key: Path | None = None
@@ -44,10 +52,24 @@ class Settings(BaseModel):
     author_name: str = Field(default="kernelevolve", min_length=1)
     author_email: str = Field(default="kernelevolve@localhost", min_length=1)
 
+    @field_validator("listen")
+    @classmethod
+    def _name_a_port(cls, listen: str) -> str:
+        if listen and int(listen.rpartition(":")[2]) > _LAST_PORT:
+            msg = f"ports end at {_LAST_PORT}"
+            raise ValueError(msg)
+        return listen
+
     @property
     def store_url(self) -> str:
         """Return the database's URL."""
         return self.store or f"sqlite:///{self.state / 'store.sqlite'}"
+
+    @property
+    def listen_at(self) -> tuple[str, int] | None:
+        """Return the host and port to listen at; None for nowhere."""
+        host, _, port = self.listen.rpartition(":")
+        return (host.strip("[]"), int(port)) if host else None
 
     @property
     def trusted(self) -> tuple[str, ...]:
@@ -77,8 +99,8 @@ class Settings(BaseModel):
         }
         given.setdefault("state", str(_default_state(environment)))
         given["state"] = _absolute(given["state"])
-        if "signing_key" in given:
-            given["signing_key"] = _absolute(given["signing_key"])
+        for name in _FILES & given.keys():
+            given[name] = _absolute(given[name])
         if _is_path(given.get("registry", "")):
             # git works in the clone's folder, where a relative path would lead elsewhere.
             given["registry"] = _absolute(given["registry"])
@@ -86,6 +108,30 @@ class Settings(BaseModel):
             return cls.model_validate(given)
         except ValidationError as error:
             raise SettingsError(_explain(error)) from error
+
+
+def read_secrets(file: Path | None) -> tuple[bytes, ...]:
+    """Return the webhook's secrets.
+
+    Raises:
+        SettingsError: There is no such file, or what it holds would protect nothing.
+    """
+    name = f"{PREFIX}WEBHOOK_SECRETS"
+    if file is None:
+        msg = f"{name} is not set: webhooks are not taken from whoever sends one; write a secret "
+        raise SettingsError(msg + "into a file and name it there")
+    try:
+        secrets = tuple(filter(None, map(bytes.strip, file.read_bytes().splitlines())))
+    except OSError as error:
+        msg = f"{name}={file}: {error.strerror}"
+        raise SettingsError(msg) from error
+    if not 1 <= len(secrets) <= _MOST_SECRETS:
+        msg = f"{name}={file}: it has {len(secrets)} lines with a secret; write one, or two"
+        raise SettingsError(msg)
+    if min(map(len, secrets)) < _SHORTEST_SECRET:
+        msg = f"{name}={file}: a secret is shorter than {_SHORTEST_SECRET} signs; make a new one"
+        raise SettingsError(msg)
+    return secrets
 
 
 def _default_state(environment: Mapping[str, str]) -> Path:

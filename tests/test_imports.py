@@ -23,7 +23,9 @@ DOORS = {
     "git": {"daemon/workspace.py"},
     "apscheduler": {"daemon/schedule.py"},
     "ray": {"optimizer/runners/ray.py"},
-    "starlette": {"daemon/webhooks.py"},
+    "starlette": {"daemon/web.py"},
+    "uvicorn": {"daemon/web.py"},
+    "prometheus_client": {"daemon/metrics.py"},
 }
 """Which modules may import a part of the world."""
 TORCH_FREE = (

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.settings import Settings, SettingsError
+from daemon.settings import Settings, SettingsError, read_secrets
 
 
 def test_the_state_folder_follows_the_desktop_convention() -> None:
@@ -58,3 +58,56 @@ def test_a_relative_path_of_the_origin_is_taken_from_here(
 
     assert here.registry == str(tmp_path / "registry.git")
     assert there.registry == "https://example.org/registry.git"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("127.0.0.1:8080", ("127.0.0.1", 8080)),
+        ("[::1]:80", ("::1", 80)),
+        ("localhost:0", ("localhost", 0)),
+        ("", None),
+    ],
+)
+def test_the_address_to_listen_at_is_a_host_and_a_port(
+    text: str, found: tuple[str, int] | None
+) -> None:
+    assert Settings.load({"KERNELEVOLVE_LISTEN": text}).listen_at == found
+
+
+@pytest.mark.parametrize("text", ["8080", "host:", ":80", "ho st:80", "::1:80", "host:80/path", "host:70000"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="KERNELEVOLVE_LISTEN"):
+        Settings.load({"KERNELEVOLVE_LISTEN": text})
+
+
+def test_secrets_stand_in_a_file_one_or_two_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "secrets"
+    file.write_text("the new one of 2026\n\n  the old one of 2025\n", encoding="utf-8")
+
+    assert read_secrets(file) == (b"the new one of 2026", b"the old one of 2025")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "0 lines with a secret"),
+        (" \n\n", "0 lines with a secret"),
+        ("short", "shorter than 16"),
+        ("one that is long enough\nx", "shorter than 16"),
+        ("one that is long enough\n" * 3, "3 lines"),
+    ],
+)
+def test_secrets_that_protect_nothing_are_refused(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "secrets"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(SettingsError, match=why):
+        read_secrets(file)
+
+
+def test_no_secret_is_no_secret(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="KERNELEVOLVE_WEBHOOK_SECRETS is not set"):
+        read_secrets(None)
+    with pytest.raises(SettingsError, match="No such file"):
+        read_secrets(tmp_path / "missing")
