@@ -10,13 +10,28 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from daemon.logs import find_log
 
 log = find_log(__name__)
+_LOOK_S = 0.25
 _WHAT = {EVENT_JOB_ERROR: "turn failed", EVENT_JOB_MISSED: "turn was missed"}
 
 
-def run_every(turn: Callable[[], None], interval_s: float, *, stop: threading.Event) -> None:
+def run_every(
+    turn: Callable[[], None],
+    interval_s: float,
+    *,
+    stop: threading.Event,
+    wake: threading.Event | None = None,
+    on_fault: Callable[[str], None] = lambda _: None,
+) -> None:
     """Make turns until `stop` is set: the first at once, never two at a time.
 
     Returns when the turn that then runs has ended; a turn is expected to look at `stop` itself.
+
+    Args:
+        turn: What to do.
+        interval_s: How long from one turn's beginning to the next one's.
+        stop: Set once no more turns should be made.
+        wake: Set where a turn should be made before its time; cleared here.
+        on_fault: Called with what went wrong in the clock, or in a turn that raised.
     """
     scheduler = BackgroundScheduler(
         timezone=UTC,
@@ -27,17 +42,21 @@ def run_every(turn: Callable[[], None], interval_s: float, *, stop: threading.Ev
             "max_instances": 1,
         },
     )
-    scheduler.add_listener(_report, EVENT_JOB_ERROR | EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
-    scheduler.add_job(turn, "interval", seconds=interval_s, next_run_time=datetime.now(UTC))
+
+    def report(event: JobEvent) -> None:
+        if event.code in _WHAT:
+            log.error(_WHAT[event.code], error=str(getattr(event, "exception", "")))
+            on_fault(_WHAT[event.code])
+        else:
+            log.debug("the last turn still runs")
+
+    scheduler.add_listener(report, EVENT_JOB_ERROR | EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
+    job = scheduler.add_job(turn, "interval", seconds=interval_s, next_run_time=datetime.now(UTC))
     scheduler.start()
     try:
-        stop.wait()
+        while not stop.wait(_LOOK_S):
+            if wake is not None and wake.is_set():
+                wake.clear()
+                job.modify(next_run_time=datetime.now(UTC))
     finally:
         scheduler.shutdown(wait=True)
-
-
-def _report(event: JobEvent) -> None:
-    if event.code in _WHAT:
-        log.error(_WHAT[event.code], error=str(getattr(event, "exception", "")))
-    else:
-        log.debug("the last turn still runs")

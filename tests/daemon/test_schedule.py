@@ -60,3 +60,32 @@ def test_there_are_never_two_turns_at_a_time() -> None:
     run_until(3, slow, interval_s=0.01)
 
     assert max(most) == 1
+
+
+def test_who_is_woken_makes_a_turn_before_its_time() -> None:
+    made: list[int] = []
+    stop, wake = threading.Event(), threading.Event()
+
+    def turn() -> None:
+        made.append(1)
+        if len(made) == 2:
+            stop.set()
+        wake.set()
+
+    run_every(turn, 3600, stop=stop, wake=wake)
+
+    assert len(made) == 2
+
+
+def test_a_turn_that_fails_is_told_of() -> None:
+    faults: list[str] = []
+    stop = threading.Event()
+
+    def turn() -> None:
+        stop.set()
+        msg = "no disk"
+        raise OSError(msg)
+
+    run_every(turn, 3600, stop=stop, on_fault=faults.append)
+
+    assert faults == ["turn failed"]
