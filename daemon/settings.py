@@ -34,7 +34,15 @@ class Settings(BaseModel):
     """Everything that must outlive the process: database, clone, artefacts, kernels."""
     store: str = ""
     """URL of the database; empty for SQLite in the state folder."""
-    forge: Literal["local"] = "local"
+    forge: Literal["local", "github"] = "local"
+    github_repository: str = Field(default="", pattern=r"^([A-Za-z0-9-]+/[A-Za-z0-9._-]+)?$")
+    """``owner/name`` of the registry's repository on GitHub."""
+    github_installation_id: int | None = Field(default=None, gt=0)
+    """Which installation of the GitHub App we are; None where we are no App."""
+    ceilings: Path | None = None
+    """A file with what no registry's configuration may go beyond; see `daemon.config.Ceilings`."""
+    onboarding: bool = True
+    """Ask a registry without configuration by a pull request first; not with the local forge."""
     interval_s: float = Field(default=60.0, ge=1)
     """`serve` looks at the registry once in so many seconds."""
     listen: str = Field(default="", pattern=r"^(([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5})?$")
@@ -70,6 +78,11 @@ class Settings(BaseModel):
         """Return the host and port to listen at; None for nowhere."""
         host, _, port = self.listen.rpartition(":")
         return (host.strip("[]"), int(port)) if host else None
+
+    @property
+    def takes_webhooks(self) -> bool:
+        """Return whether the code host sends us what happens; otherwise we ask, and only that."""
+        return bool(self.listen) and self.forge != "local"
 
     @property
     def trusted(self) -> tuple[str, ...]:
