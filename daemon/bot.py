@@ -3,29 +3,48 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from daemon.cycle import Cycle
 from daemon.forge import Forge
+from daemon.health import Health
 from daemon.host import detect_host
 from daemon.jobs import Jobs, Progress
 from daemon.local_forge import LocalForge
+from daemon.pause import find_pause
 from daemon.planner import Work
 from daemon.publish import Publisher
-from daemon.role import hold_role
+from daemon.role import Role, hold_role
 from daemon.settings import Settings, SettingsError
 from daemon.watch import Watch
 from daemon.workspace import Workspace
 from optimizer.store import Store
 
+WORK = "work"
+"""The name of the loop that searches and publishes."""
+
+
+@dataclass(frozen=True)
+class Bot:
+    """The daemon's parts, while this process is the daemon."""
+
+    settings: Settings
+    cycle: Cycle
+    store: Store
+    forge: Forge
+    workspace: Workspace
+    role: Role
+    health: Health
+
 
 @contextmanager
-def open_cycle(
+def open_bot(
     settings: Settings,
     *,
     jobs: Jobs,
     is_stopped: Callable[[], bool],
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None,
-) -> Iterator[Cycle]:
+) -> Iterator[Bot]:
     """Be the daemon of a state folder.
 
     Raises:
@@ -35,6 +54,7 @@ def open_cycle(
     """
     workspace = make_workspace(settings)
     forge = make_forge(settings, workspace)
+    health = Health(time.monotonic)
     with open_store(settings) as store, hold_role(store, settings.state, clock=time.time) as role:
         store.release_all()  # whoever claimed them is gone: this process has the role
 
@@ -48,7 +68,11 @@ def open_cycle(
                 email=settings.author_email,
             )
 
-        yield Cycle(
+        def keep_going() -> bool:
+            health.beat(WORK)
+            return not is_stopped() and find_pause(store) is None and role.renew()
+
+        cycle = Cycle(
             store=store,
             watch=Watch(workspace, store, settings.folder, settings.base),
             make_publisher=make_publisher,
@@ -60,9 +84,29 @@ def open_cycle(
             accept_weak_sandbox=settings.accept_weak_sandbox,
             holder=role.holder,
             clock=time.time,
-            keep_going=lambda: not is_stopped() and role.renew(),
+            keep_going=keep_going,
             on_progress=on_progress,
         )
+        yield Bot(settings, cycle, store, forge, workspace, role, health)
+
+
+@contextmanager
+def open_cycle(
+    settings: Settings,
+    *,
+    jobs: Jobs,
+    is_stopped: Callable[[], bool],
+    on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None,
+) -> Iterator[Cycle]:
+    """Be the daemon of a state folder, for single turns.
+
+    Raises:
+        SettingsError: No registry is set.
+        RoleTakenError: Another process is that daemon.
+        StoreError: The database can't be opened.
+    """
+    with open_bot(settings, jobs=jobs, is_stopped=is_stopped, on_progress=on_progress) as bot:
+        yield bot.cycle
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from daemon.metrics import Metrics
 
 log = find_log(__name__)
 _LONGEST_WAIT_S = 30.0
-"""After failures a duty waits twice as long each time, but no longer than this or its own period."""
+"""After failures a duty waits twice as long each time, but no longer than this or its period."""
+_LOOK_S = 0.25
 
 
 class Part(Protocol):
@@ -59,13 +60,16 @@ class Steward:
         self._woken.set()
 
     def run(self, interval_s: float, *, stop: threading.Event) -> None:
-        """Make rounds until `stop` is set and somebody calls `wake`."""
+        """Make rounds until `stop` is set, a new one `interval_s` after the last at the latest."""
         while not stop.is_set():
             self._woken.clear()
             began = self.clock()
             self.run_round(stop=stop)
-            self.metrics.note_round(self.name, self.clock() - began)
-            self._woken.wait(interval_s)
+            ended = self.clock()
+            self.metrics.note_round(self.name, ended - began)
+            while self.clock() < ended + interval_s and not stop.is_set():
+                if self._woken.wait(min(_LOOK_S, interval_s)):
+                    break
         for duty in self.duties:
             if duty.at_the_end and self._may_run(duty):
                 self._do(duty)

@@ -5,7 +5,7 @@ Each connection carries one request and is cut off after some seconds, however s
 
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -111,35 +111,34 @@ async def _read(request: Request) -> bytes | Refused:
     return bytes(body)
 
 
-def make_app(
-    *,
-    reception: Reception | None,
-    find_health: Callable[[], HealthReport],
-    is_ready: Callable[[], bool],
-    render_metrics: Callable[[], tuple[bytes, str]],
-) -> Starlette:
-    """Return what the server serves.
+@dataclass(frozen=True)
+class Site:
+    """What the server serves."""
 
-    Args:
-        reception: Takes webhooks in; None where there are none.
-        find_health: Tells whether the loops turn.
-        is_ready: Tells whether a delivery could be kept now.
-        render_metrics: Returns the figures and the type of their text.
-    """
+    reception: Reception | None
+    """Takes webhooks in; None where there are none."""
+    find_health: Callable[[], HealthReport]
+    """Tells whether the loops turn."""
+    is_ready: Callable[[], bool]
+    """Tells whether a delivery could be kept now."""
+    render_metrics: Callable[[], tuple[bytes, str]]
+    """Returns the figures and the type of their text."""
 
+
+def _make_app(site: Site) -> Starlette:
     def show_health(_: Request) -> Response:
         try:
-            report = find_health()
+            report = site.find_health()
         except StoreError:
             return _reply(HTTPStatus.SERVICE_UNAVAILABLE)
         status = HTTPStatus.OK if report.alive else HTTPStatus.SERVICE_UNAVAILABLE
         return Response(report.to_json(), status, media_type="application/json")
 
     def show_readiness(_: Request) -> Response:
-        return _reply(HTTPStatus.OK if is_ready() else HTTPStatus.SERVICE_UNAVAILABLE)
+        return _reply(HTTPStatus.OK if site.is_ready() else HTTPStatus.SERVICE_UNAVAILABLE)
 
     def show_metrics(_: Request) -> Response:
-        text, kind = render_metrics()
+        text, kind = site.render_metrics()
         return Response(text, media_type=kind)
 
     routes = [
@@ -147,9 +146,8 @@ def make_app(
         Route("/readyz", show_readiness),
         Route("/metrics", show_metrics),
     ]
-    if reception is not None:
-        answer: Callable[[Request], Awaitable[Response]] = reception.answer
-        routes.append(Route(WEBHOOK, answer, methods=["POST"]))
+    if site.reception is not None:
+        routes.append(Route(WEBHOOK, site.reception.answer, methods=["POST"]))
     return Starlette(routes=routes)
 
 
@@ -170,7 +168,7 @@ class _OneShot(H11Protocol):
 
 
 @contextmanager
-def serving(app: Starlette, host: str, port: int) -> Iterator[int]:
+def serving(site: Site, host: str, port: int) -> Iterator[int]:
     """Serve on a thread; the port is handed out, which is a free one where 0 was asked for.
 
     At the end no more connections are taken, and those that are open have some seconds.
@@ -182,7 +180,7 @@ def serving(app: Starlette, host: str, port: int) -> Iterator[int]:
     with socket.create_server((host, port), family=family, backlog=128) as listener:
         server = uvicorn.Server(
             uvicorn.Config(
-                app,
+                _make_app(site),
                 http=_OneShot,
                 ws="none",
                 loop="asyncio",
