@@ -45,8 +45,8 @@ def draw_workloads(  # noqa: PLR0913 - what a draw depends on
     """Return `count` workloads drawn from the axes' and attributes' ranges.
 
     The first ones show each axis at each end of its range, at 1 where it admits that, and at a
-    size that no block divides; the rest are log-uniform. No sizes come twice as long as there are
-    others. Sizes are bounded so that the inputs hold
+    size that no block divides; the rest are log-uniform. No sizes come twice, nor do public ones,
+    as long as there are others. Sizes are bounded so that the inputs hold
     at most `max_elements` together; where even the smallest sizes hold more, they are the smallest.
     Dtypes are those that public workloads of the target use.
 
@@ -65,15 +65,15 @@ def draw_workloads(  # noqa: PLR0913 - what a draw depends on
     ends = list(_ends(spec))
     rng.shuffle(ends)
     drawn: list[Workload] = []
-    seen: set[tuple[int, ...]] = set()
+    seen = {frozenset(workload.sizes.items()) for workload in spec.workloads_on(target)}
     for number in range(count):
         forced = dict([ends[number]]) if number < len(ends) else {}
         most = max(max_elements, end_elements) if "high" in forced.values() else max_elements
         for _ in range(_TRIES):
             sizes = _draw_sizes(spec, rng, forced=forced, max_elements=most)
-            if tuple(sizes.values()) not in seen:
+            if frozenset(sizes.items()) not in seen:
                 break
-        seen.add(tuple(sizes.values()))
+        seen.add(frozenset(sizes.items()))
         attributes = {
             name: _draw_attribute(attribute, rng)
             for name, attribute in spec.attributes.items()

@@ -180,7 +180,8 @@ class Confirmation:
             if device != "cpu" and len(findings.pairs) + 1 < pairs:
                 # Beside a device there are cores to spare: the next pair starts meanwhile.
                 waiting.append(stack.enter_context(PairProcesses(self.bench)))
-            failure = self._run_pair(built, findings, peers, pair)
+            cases = self._measured(findings, first=len(findings.pairs) == findings.earlier_pairs)
+            failure = self._run_pair(built, findings, (cases, peers), pair)
             pair.close()
             if failure is not None:
                 return failure
@@ -195,10 +196,20 @@ class Confirmation:
         findings.glances.append(glance(device))
         return self._find_unseen(findings)
 
+    def _measured(self, findings: Findings, *, first: bool) -> Sequence[CheckedCase]:
+        """Return the cases of a pair: of one that is handed back, the first pair tells enough.
+
+        Its ratio is 1 by the dispatch table, and its peers take as long to compile as others.
+        """
+        handed_back = self.claim.handed_back
+        served = [c for c in findings.public if c.workload.name not in handed_back]
+        return findings.public if first or not served else served
+
     def _find_unseen(self, findings: Findings) -> Outcome | None:
         """Return what a profiler saw of a call that its events do not show."""
         for name, trace in findings.traces.items():
-            readings = [r for pair in findings.pairs for r in pair[name].get(CANDIDATE, ())]
+            pairs = [pair.get(name, {}) for pair in findings.pairs]
+            readings = [r for pair in pairs for r in pair.get(CANDIDATE, ())]
             if readings:
                 device_ms = summary.median_of(readings, "device_ms")
                 unseen = find_unseen(trace, device_ms, self.bench.effort.guards)
@@ -210,7 +221,7 @@ class Confirmation:
         self,
         built: Built,
         findings: Findings,
-        peers: Mapping[str, Sequence[str]],
+        measured: tuple[Sequence[CheckedCase], Mapping[str, Sequence[str]]],
         processes: PairProcesses,
     ) -> Outcome | None:
         processes.candidate.greet()
@@ -218,7 +229,8 @@ class Confirmation:
         failure = trial.load(built)
         if failure is not None:
             return failure
-        plan = PairPlan(findings.public, peers, findings.twins, self.claim.handed_back)
+        cases, peers = measured
+        plan = PairPlan(cases, peers, findings.twins, self.claim.handed_back)
         pair = PairRun(trial, plan, self._rng, processes.peers, processes.twin)
         left_s = max(0.0, self.until - time.monotonic())
         found = pair.run(budget_s=min(self.bench.effort.pair_s, left_s / 2))

@@ -93,7 +93,7 @@ def describe_disturbance(
     faults, disturbed, late_ms = [(0.0, 0.0)], [(0.0, 0.0)], [0.0]
     for name, baseline in baselines.items():
         sides = [
-            [r for pair in pairs for r in pair[name].get(subject, ())]
+            [r for pair in pairs for r in pair.get(name, {}).get(subject, ())]
             for subject in (CANDIDATE, baseline)
         ]
         if all(sides):

@@ -127,7 +127,7 @@ class Findings:
             ratio=summary.describe_ratio(rows, alpha=claim.alpha),
             versus_eager=summary.versus(rows, EAGER, self.figure),
             null=summary.describe_null(
-                self.pairs, self.twins, weights, figure=self.figure, alpha=claim.alpha
+                self.pairs, self._served_twins(), weights, figure=self.figure, alpha=claim.alpha
             ),
             host=claim.candidate.host,
             source_sha256=hashlib.sha256(claim.candidate.code.encode()).hexdigest(),
@@ -152,6 +152,11 @@ class Findings:
             samples_sha256=keep_samples(bench.folder, self.pairs),
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
+
+    def _served_twins(self) -> Mapping[str, str]:
+        """Return the twins on the workloads that the candidate serves: those in every pair."""
+        served = {w: peer for w, peer in self.twins.items() if w not in self.claim.handed_back}
+        return served or self.twins
 
     def _launched(self) -> tuple[str, ...]:
         """Return what ran: as the profiler saw it on a device, as the plan says on a processor."""

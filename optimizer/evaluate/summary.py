@@ -54,7 +54,7 @@ class Reading:
 Readings = Mapping[str, Sequence[Reading]]
 """Of one pair on one workload: by subject (`CANDIDATE`, `TWIN` or a peer's name)."""
 Pair = Mapping[str, Readings]
-"""Of one pair: by workload."""
+"""Of one pair: by workload. A workload that the candidate does not serve is in the first alone."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def peers_in(readings: Readings) -> tuple[str, ...]:
 
 def best_peer(pairs: Sequence[Pair], workload: str, figure: Figure) -> str:
     """Return the baseline: the fastest peer by its pooled median, of those in every pair."""
-    common = set.intersection(*(set(peers_in(pair[workload])) for pair in pairs))
+    common = set.intersection(*(set(peers_in(p[workload])) for p in pairs if workload in p))
     return min(sorted(common), key=lambda name: _pooled(pairs, workload, name, figure))
 
 
@@ -141,10 +141,11 @@ def describe_workload(
     server = baseline if measured.handed_back else CANDIDATE
     ratios = (1.0,) * len(pairs)
     ours_ms: tuple[float, ...] = ()
-    theirs_ms = tuple(median_of(pair[name][baseline], figure) for pair in pairs)
+    theirs_ms: tuple[float, ...] = ()
     if server == CANDIDATE:
         ratios = pair_ratios(pairs, name, baseline, CANDIDATE, figure=figure)
         ours_ms = tuple(median_of(pair[name][CANDIDATE], figure) for pair in pairs)
+        theirs_ms = tuple(median_of(pair[name][baseline], figure) for pair in pairs)
     alpha = simultaneous(WORKLOAD_ALPHA, workloads)
     device_ms = _pooled(pairs, name, server, "device_ms")
     return WorkloadEvidence(
@@ -159,9 +160,9 @@ def describe_workload(
         best_peer=baseline,
         pair_ratios=ratios,
         pair_ms=ours_ms,
-        baseline_pair_ms=theirs_ms if ours_ms else (),
+        baseline_pair_ms=theirs_ms,
         ratio=ratio_interval(ratios, alpha=alpha) if server == CANDIDATE else CERTAIN,
-        spread=spread([r.by(figure) for p in pairs for r in p[name].get(server, ())]),
+        spread=spread([r.by(figure) for found in _all(pairs, name, server) for r in found]),
         quantiles_ms=_quantiles(pairs, name, server, figure),
         baseline_quantiles_ms=_quantiles(pairs, name, baseline, figure),
         share_of_roofline=measured.roofline_ms / device_ms if measured.roofline_ms else None,
@@ -185,7 +186,7 @@ def describe_null(
 
     Args:
         pairs: All complete process pairs.
-        twins: Which peer each workload's twin is.
+        twins: Which peer each workload's twin is; of workloads that are in every pair.
         weights: The workloads' weights.
         figure: The time that counts.
         alpha: The level of the confirming run itself: the same procedure must show nothing here.
@@ -221,7 +222,7 @@ def versus(workloads: Sequence[WorkloadEvidence], peer: str, figure: Figure) -> 
 
 
 def _peer_rows(pairs: Sequence[Pair], workload: str) -> tuple[PeerRow, ...]:
-    names = dict.fromkeys(name for pair in pairs for name in peers_in(pair[workload]))
+    names = dict.fromkeys(name for pair in pairs for name in peers_in(pair.get(workload, {})))
     return tuple(
         PeerRow(
             name=name,
@@ -235,11 +236,16 @@ def _peer_rows(pairs: Sequence[Pair], workload: str) -> tuple[PeerRow, ...]:
 def _quantiles(
     pairs: Sequence[Pair], workload: str, subject: str, figure: Figure
 ) -> tuple[float, ...]:
-    readings = (pair[workload].get(subject, ()) for pair in pairs)
+    readings = _all(pairs, workload, subject)
     return distribution([r.by(figure) for found in readings for r in found])
 
 
 def _pooled(pairs: Sequence[Pair], workload: str, subject: str, figure: Figure) -> float:
     """Return the median over pairs of a subject's median in each."""
-    readings = (pair[workload].get(subject) for pair in pairs)
-    return median(median_of(found, figure) for found in readings if found)
+    return median(median_of(found, figure) for found in _all(pairs, workload, subject))
+
+
+def _all(pairs: Sequence[Pair], workload: str, subject: str) -> list[Sequence[Reading]]:
+    """Return a subject's readings in each pair that has some."""
+    found = (pair.get(workload, {}).get(subject, ()) for pair in pairs)
+    return [readings for readings in found if readings]

@@ -78,6 +78,8 @@ class Mail(Sessions):
         states: tuple[CommandState, ...] | None = None,
         number: int | None = None,
         goal_key: str | None = None,
+        author_id: int | None = None,
+        since: float | None = None,
         limit: int = 1000,
     ) -> tuple[StoredCommand, ...]:
         """Return commands, the newest first, those alone that are as asked for."""
@@ -88,6 +90,10 @@ class Mail(Sessions):
             query = query.where(CommandRow.number == number)
         if goal_key is not None:
             query = query.where(CommandRow.goal_key == goal_key)
+        if author_id is not None:
+            query = query.where(CommandRow.author_id == author_id)
+        if since is not None:
+            query = query.where(CommandRow.received_at >= since)
         with self._reading() as session:
             return tuple(
                 StoredCommand.model_validate(_values(row)) for row in session.scalars(query)
@@ -163,6 +169,19 @@ class Mail(Sessions):
         values = {"not_before": not_before, "error": error[:_LONGEST_ERROR]}
         with self._writing() as session:
             session.execute(update(EffectRow).where(EffectRow.id == effect_id).values(**values))
+
+    def given_up_effects(self, *, limit: int = 20) -> tuple[StoredEffect, ...]:
+        """Return the effects that failed for good, the newest first."""
+        query = (
+            select(EffectRow)
+            .where(EffectRow.done_at.is_not(None), EffectRow.error.is_not(None))
+            .order_by(EffectRow.done_at.desc())
+            .limit(limit)
+        )
+        with self._reading() as session:
+            return tuple(
+                StoredEffect.model_validate(_values(row)) for row in session.scalars(query)
+            )
 
     def backlog(self) -> Backlog:
         """Return how much of each waits, and since when."""
