@@ -74,6 +74,16 @@ def _add_registry(commands: Any) -> None:  # noqa: ANN401 - argparse names no ty
     _add_registry_folder(plan)
     _add_json(plan)
 
+    config = commands.add_parser("config", help="work on .github/kernelevolve.yml")
+    actions = config.add_subparsers(required=True, metavar="ACTION")
+    check = _add(actions, "check", "cli_config", "check", "report every fault, or what it comes to")
+    check.add_argument("file", nargs="?", type=Path, help="(.github/kernelevolve.yml)")
+    _add_json(check)
+    schema = _add(
+        commands, "schema", "cli_config", "show_schema", "print a JSON Schema for editors"
+    )
+    schema.add_argument("kind", nargs="?", choices=_KINDS, default="config", help=_KINDS_HELP)
+
 
 def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
     optimize = _add(commands, "optimize", "cli_search", "optimize", "search for a faster kernel")
@@ -199,6 +209,10 @@ def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type fo
         commands, "status", "cli_bot", "show_status", "show the queue and what became of it"
     )
     _add_json(status)
+    what = "have nothing searched and nothing written, across restarts, until resume"
+    pause = _add(commands, "pause", "cli_bot", "pause_all", what)
+    pause.add_argument("reason", nargs="*", metavar="REASON", help="shown wherever somebody asks")
+    _add(commands, "resume", "cli_bot", "resume_all", "end the pause")
     requests = commands.add_parser("pr", help="look at pull requests of the local forge")
     actions = requests.add_subparsers(required=True, metavar="ACTION")
     _add_json(_add(actions, "list", "cli_bot", "list_pull_requests", "list them, newest first"))
@@ -216,6 +230,8 @@ def _add(commands: Any, name: str, module: str, run: str, about: str) -> argpars
     return parser
 
 
+_KINDS = ("config", "operator", "hardware", "model", "registry")
+_KINDS_HELP = f"of which kind of file: {', '.join(_KINDS)} (config)"
 _REGISTRY_HELP = "the registry's folder (./ if it has registry.yaml, else the one that ships)"
 _HARDWARE_HELP = "a hardware of the registry; cpu is this machine's own"
 _COMMIT_HELP = "the revision measured (git's, where this is a checkout)"

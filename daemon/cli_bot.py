@@ -4,18 +4,19 @@ import sys
 from argparse import Namespace
 from datetime import UTC, datetime
 
-from daemon.bot import make_forge, make_workspace, open_cycle, open_store
+from daemon.bot import make_forge, make_workspace, open_bot, open_store
 from daemon.cli_arguments import MisuseError
-from daemon.cycle import Cycle
+from daemon.duties import make_lanes
 from daemon.forge import Forge, ForgeError, PullRequest
 from daemon.host import detect_host
 from daemon.jobs import Jobs
 from daemon.logs import configure_logs, find_log
 from daemon.origin import WorkspaceError
+from daemon.pause import find_pause, pause, resume
 from daemon.publish import Declined, LeftAlone, Merged, Opened, Publication, Unchanged, Updated
 from daemon.report import End, Report
 from daemon.role import RoleTakenError
-from daemon.schedule import run_every
+from daemon.serving import serve as serve_until
 from daemon.settings import Settings, SettingsError
 from daemon.status import Status, find_status
 from daemon.stop import heeding_signals
@@ -34,13 +35,16 @@ def run(args: Namespace, terminal: Terminal) -> int:
     configure_logs(settings.log, sys.stderr)
     with (
         heeding_signals() as stop,
-        open_cycle(settings, jobs=Jobs(), is_stopped=stop.is_set) as cycle,
+        open_bot(settings, jobs=Jobs(), is_stopped=stop.is_set) as bot,
     ):
-        report = cycle.run()
+        report = bot.cycle.run()
+        reason = find_pause(bot.store)
     if terminal.as_json:
         terminal.tell(report)
     else:
         show_report(report, terminal)
+        if reason is not None:
+            terminal.say(f"paused: {reason}; to go on: kernelevolve resume")
     return 1 if report.errors else 0
 
 
@@ -50,20 +54,29 @@ def serve(args: Namespace, terminal: Terminal) -> int:
     configure_logs(settings.log, sys.stderr)
     with (
         heeding_signals() as stop,
-        open_cycle(settings, jobs=Jobs(), is_stopped=stop.is_set) as cycle,
+        open_bot(settings, jobs=Jobs(), is_stopped=stop.is_set) as bot,
     ):
         log.info("daemon started", registry=settings.registry, every_s=settings.interval_s)
-        run_every(lambda: _turn(cycle), settings.interval_s, stop=stop)
+        serve_until(bot, make_lanes(bot), stop=stop)
     log.info("daemon stopped")
     return 0
 
 
-def _turn(cycle: Cycle) -> None:
-    # The daemon's one broad `except`: whatever goes wrong in a turn, there is a next one.
-    try:
-        cycle.run()
-    except Exception:
-        log.exception("turn failed")
+def pause_all(args: Namespace, terminal: Terminal) -> int:
+    """Have nothing searched and nothing written until `resume_all`, whatever is restarted."""
+    with open_store(Settings.load()) as store:
+        pause(store, " ".join(args.reason))
+        terminal.say(f"paused: {find_pause(store)}; to go on: kernelevolve resume")
+    return 0
+
+
+def resume_all(args: Namespace, terminal: Terminal) -> int:
+    """End the pause."""
+    with open_store(Settings.load()) as store:
+        reason = find_pause(store)
+        resume(store)
+    terminal.say("nothing is paused" if reason is None else f"no longer paused: {reason}")
+    return 0
 
 
 def show_report(report: Report, terminal: Terminal) -> None:
@@ -124,6 +137,8 @@ def _show_status(status: Status, terminal: Terminal) -> None:
         terminal.say("the daemon has not run yet; start it with: kernelevolve run --once")
         return
     terminal.say(f"registry {status.registry} at {(status.processed or 'nothing yet')[:12]}")
+    if status.paused is not None:
+        terminal.say(f"paused: {status.paused}; to go on: kernelevolve resume")
     if status.broken:
         terminal.complain(f"its head {status.broken[:12]} is broken; see: kernelevolve run --once")
     if status.waiting:

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 
 from daemon.agenda import in_order
 from daemon.host import Host
+from daemon.pause import find_pause
 from daemon.planner import Work
 from daemon.report import End
 from operator_registry.record import Record
@@ -49,6 +50,8 @@ class Status(Record):
     """The revision whose goals are queued."""
     broken: str | None
     """The head, where it can't be read."""
+    paused: str | None = None
+    """Why nothing is searched."""
     waiting: tuple[Waiting, ...]
     """In agenda order."""
     ended: tuple[Ended, ...]
@@ -63,6 +66,7 @@ def find_status(store: Store, host: Host, *, clock: Callable[[], float] = time.t
         registry=store.recall("registry/origin"),
         processed=store.recall("registry/processed"),
         broken=store.recall("registry/broken") or None,
+        paused=find_pause(store),
         waiting=tuple(_waiting(goal, store, host, now=now) for goal in pending),
         ended=tuple(
             Ended(end=_end(goal), at=goal.finished_at or 0.0)

@@ -16,6 +16,8 @@ MODULES = sorted({path.stem for path in Path(daemon.__file__).parent.glob("*.py"
 COMMANDS = (
     ("registry", "validate"),
     ("plan",),
+    ("config", "check"),
+    ("schema",),
     ("optimize",),
     ("evaluate",),
     ("verify",),
@@ -28,6 +30,8 @@ COMMANDS = (
     ("pr", "close"),
     ("run",),
     ("serve",),
+    ("pause",),
+    ("resume",),
     ("admit",),
     ("doctor",),
     ("bench", "catalog"),
