@@ -7,13 +7,14 @@ later version of this program.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from daemon.config import CONFIG_PATH, BotConfig, Ceilings, cap, read_config
+from daemon.config import CONFIG_PATH, BotConfig, Ceilings, cap, read_ceilings, read_config
 from daemon.logs import find_log
 from daemon.origin import Heads, UnknownRevisionError
-from daemon.publish import Memory
+from daemon.pause import Marks
+from daemon.settings import SettingsError
 from operator_registry.document import LARGEST_FILE_BYTES
 from operator_registry.fault import Fault
 
@@ -51,7 +52,7 @@ class ConfigWatch:
     """Looks at the configuration of one origin, and says what of it is in force."""
 
     workspace: Revisions
-    memory: Memory
+    memory: Marks
     base: str = ""
     """The branch that is read; empty for the origin's default."""
     ceilings: Ceilings = field(default_factory=Ceilings)
@@ -151,3 +152,28 @@ def read_revision_config(workspace: Revisions, revision: str) -> tuple[str, tupl
 def _text_of(files: Mapping[str, bytes], name: str) -> str:
     start = files[name][: LARGEST_FILE_BYTES + 1]  # enough to be told that it is too large
     return start.decode("utf-8", errors="surrogateescape")
+
+
+def load_ceilings(path: Path | None) -> Ceilings:
+    """Return what no configuration may go beyond on this host; None for no ceilings.
+
+    Raises:
+        SettingsError: The file is away, or has faults.
+    """
+    if path is None:
+        return Ceilings()
+    try:
+        text = read_file(path)
+    except OSError as error:
+        msg = f"KERNELEVOLVE_CEILINGS can't be read: {error}"
+        raise SettingsError(msg) from error
+    reading = read_ceilings(text, str(path))
+    if reading.faults or reading.record is None:
+        raise SettingsError("\n".join(map(str, reading.faults)))
+    return reading.record
+
+
+def read_file(path: Path) -> str:
+    """Return a file's text; what is no UTF-8 comes back as lone surrogates, to be told of."""
+    with path.open("rb") as file:
+        return file.read(LARGEST_FILE_BYTES + 1).decode("utf-8", errors="surrogateescape")

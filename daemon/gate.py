@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from daemon.config import BotConfig, day_of
 from daemon.config_watch import ConfigWatch
-from daemon.pause import find_pause
-from daemon.publish import Memory
+from daemon.pause import Marks, find_pause
 from knowledge.evidence import Evidence
 
 _SPENT = "device_seconds"
@@ -18,7 +17,7 @@ class Gate:
     """Holds the configuration in force against what is about to be done."""
 
     config: ConfigWatch
-    memory: Memory
+    memory: Marks
     clock: Callable[[], float]
 
     def find_obstacle(self, hardware: str, *, budget_s: float) -> str | None:

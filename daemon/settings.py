@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 PREFIX = "KERNELEVOLVE_"
 LogFormat = Literal["auto", "json", "text"]
-_FILES = frozenset({"signing_key", "webhook_secrets"})
+_FILES = frozenset({"ceilings", "signing_key", "webhook_secrets"})
 _LAST_PORT = 65535
 _SHORTEST_SECRET = 16
 _MOST_SECRETS = 2
