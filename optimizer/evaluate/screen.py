@@ -28,8 +28,9 @@ _HEADERS = (
 _CPP_CALLS = (
     "system", "popen", "fork", "vfork", "execv", "execve", "execl", "execvp", "socket", "dlopen",
     "dlsym", "mprotect", "ptrace", "signal", "sigaction", "syscall", "getenv", "setenv", "fopen",
-    "asm", "__asm__", "pthread_create",
+    "pthread_create",
 )  # fmt: skip
+_ASSEMBLY = re.compile(r"\b(?:asm|__asm|__asm__)\b")
 _COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
 
@@ -151,6 +152,8 @@ def _cpp_faults(code: str, wanted: set[str]) -> Iterator[str]:
         for name in re.findall(r"\b(\w+)\s*\(", line):
             if name in _CPP_CALLS:
                 yield f"line {number}: calls {name}"
+        if found := _ASSEMBLY.search(line):
+            yield f"line {number}: uses {found.group()}"
     for name in sorted(wanted):
         if not re.search(rf"\bKERNEL\(\s*{re.escape(name)}\s*\)", plain):
             yield f"the plan launches {name}, but the code has no KERNEL({name})"

@@ -57,6 +57,8 @@ def test_triton_is_read_with_line_numbers(code: str, fault: str) -> None:
     [
         ('#include "fstream"\n', "line 1: includes fstream"),
         ("\nint f() { return system(0); }\n", "line 2: calls system"),
+        ('__asm(".incbin 1");\n', "line 1: uses __asm"),
+        ("void f() { asm volatile (0); }\n", "line 1: uses asm"),
     ],
 )
 def test_cpp_is_read_with_line_numbers(code: str, fault: str) -> None:
