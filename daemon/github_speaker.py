@@ -1,0 +1,42 @@
+"""What all parts of the GitHub forge stand on: one repository, and who we are there."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from daemon.forge import Person
+from daemon.github_access import App
+from daemon.github_answers import Request, Verb
+from daemon.github_client import GitHubClient
+from daemon.github_json import read_person, reading
+
+
+@dataclass
+class Speaker:
+    """Asks for one repository."""
+
+    client: GitHubClient
+    _me: Person | None = field(default=None, init=False)
+
+    @property
+    def me(self) -> Person:
+        """See `CodeHost.me`; it is asked once."""
+        if self._me is None:
+            self._me = self._find_me()
+        return self._me
+
+    def _find_me(self) -> Person:
+        if not isinstance(self.client.access, App):
+            return read_person(self.client.ask(Request("GET", "/user")).json)
+        app = self.client.ask(Request("GET", "/app", purpose="app")).json
+        with reading("App"):
+            # What an App writes is written by an account of its own, with a number of its own.
+            login = quote(f"{app['slug']}[bot]", safe="")
+        return read_person(self.client.ask(Request("GET", f"/users/{login}")).json)
+
+    def _ask(self, verb: Verb, path: str, body: object = None, *, urgent: bool = False) -> Any:  # noqa: ANN401 - the host's JSON, read by `github_json`
+        """Ask of the repository and return the answer's JSON."""
+        return self.client.ask(Request(verb, self._path(path), body=body, urgent=urgent)).json
+
+    def _path(self, path: str) -> str:
+        return f"/repos/{self.client.repository}{path}"
