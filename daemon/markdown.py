@@ -1,7 +1,7 @@
 """Markdown made of texts that strangers wrote: nothing in them pings, links or breaks a table."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 _SPACE = re.compile(r"\s+")
 _UNSEEN = re.compile(
@@ -13,6 +13,7 @@ _SPECIAL = re.compile(
     r"[\\`*\[\]<>|~@$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w)|#(?=\w)|(?<=[Gg][Hh])-|:(?=\S)"
     r"|(?<=[Ww]{3})\.|^[-+#=:]"
 )
+_TICKS = re.compile(r"`+")
 _NUMBERED = re.compile(r"^(\d{1,9})([.)])")
 _LONGEST = 300
 
@@ -28,15 +29,36 @@ def code(text: str) -> str:
     return f"`{_line(text).replace('`', chr(39)).replace('|', '/') or ' '}`"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; its cells are Markdown already."""
-    ruled = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
-    return "\n".join(ruled)
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Collection[int] = ()
+) -> str:
+    """Return a table; its cells are Markdown already.
+
+    Args:
+        header: What stands above the columns.
+        rows: The cells.
+        numbers: Which columns are set to the right.
+    """
+    rule = ["---:" if place in numbers else "---" for place in range(len(header))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
 def bullets(items: Iterable[str]) -> str:
     """Return a list; its items are Markdown already."""
     return "\n".join(f"- {item}" for item in items)
+
+
+def fenced(language: str, text: str) -> str:
+    """Return a text of several lines as a block of code that it can't break out of."""
+    lines = (_UNSEEN.sub("", line.expandtabs(4)) for line in text.splitlines())
+    longest = max((len(run) for run in _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join((f"{fence}{language}", *lines, fence))
+
+
+def details(summary: str, body: str) -> str:
+    """Return a part that readers unfold; both are Markdown or HTML already."""
+    return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
 def _entity(character: str) -> str:

@@ -14,13 +14,14 @@ from daemon.forge import Forge, ForgeRefusedError, PullRequest
 from daemon.logs import find_log
 from daemon.origin import BranchMovedError, Heads, Signature
 from daemon.pull_request import (
+    EDITED_LABEL,
     Proposal,
     add_notice,
     branch_name,
     commit_message,
     find_marker,
-    make_draft,
 )
+from daemon.pull_request_body import make_draft
 from operator_registry.record import Record
 
 log = find_log(__name__)
@@ -189,6 +190,8 @@ class Publisher:
     def _show(self, proposal: Proposal, head: str) -> Publication:
         draft = make_draft(proposal, head=head, base=self.base)
         shown = _find_open(self._requests(proposal.branch))
+        if shown is not None:
+            draft = make_draft(proposal, head=head, base=self.base, old=find_marker(shown.body))
         if shown is None:
             try:
                 number = self.forge.open_pull_request(draft).number
@@ -215,7 +218,7 @@ class Publisher:
             return LeftAlone(branch=branch, number=None)
         marker = find_marker(shown.body)
         notice = _NOTICE + (f" to {marker.head}." if marker else " to where the bot had it.")
-        self.forge.update_pull_request(shown.number, add_notice(shown, notice))
+        self.forge.update_pull_request(shown.number, add_notice(shown, notice, label=EDITED_LABEL))
         return LeftAlone(branch=branch, number=shown.number)
 
     def _is_ours(self, remote: str, branch: str, requests: Sequence[PullRequest], sha: str) -> bool:

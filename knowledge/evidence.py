@@ -36,6 +36,8 @@ class PeerRow(Record):
     call_ms: float
     peak_bytes: int | None = None
     """Of memory in one call; None where it was not weighed."""
+    first_call_ms: float | None = None
+    """See `WorkloadEvidence.first_call_ms`."""
 
 
 class WorkloadEvidence(Record):
@@ -69,6 +71,8 @@ class WorkloadEvidence(Record):
     peak_bytes: int | None = None
     """Memory of one call at its peak: inputs, outputs and workspace; None if not weighed."""
     workspace_bytes: int | None = None
+    first_call_ms: float | None = None
+    """Of the first call in a fresh process, compiling there included, by that process's clock."""
     share_of_roofline: float | None = None
     error: float
     """Worst error of the kernel against the float64 oracle, relative to the oracle's scale."""

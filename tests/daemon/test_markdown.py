@@ -3,7 +3,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from daemon.markdown import code, plain, table
+from daemon.markdown import code, details, fenced, plain, table
 
 TROUBLE = "ab1 .-_*`#|&:;~<>[]()!+=\\@$\tghwGHW/?\n"
 RENDERER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -55,3 +55,20 @@ def test_direction_marks_and_invisible_characters_are_dropped() -> None:
 
 def test_a_table_has_a_rule_below_its_header() -> None:
     assert table(("a", "b"), [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+
+@given(st.text(alphabet="`~a \n\t|<>"))
+@example("```\n</details>\n/stop")
+def test_no_code_breaks_out_of_its_block(text: str) -> None:
+    blocks = RENDERER.parse(f"{fenced('diff', text)}\n\nafter")
+
+    assert [block.type for block in blocks] == [
+        "fence", "paragraph_open", "inline", "paragraph_close",
+    ]  # fmt: skip
+
+
+def test_what_is_folded_is_still_markdown() -> None:
+    html = RENDERER.render(details("more", table(("a", "b"), [("x", "1")], numbers={1})))
+
+    assert html.startswith("<details>\n<summary>more</summary>\n<table>")
+    assert '<td style="text-align:right">1</td>' in html
