@@ -26,10 +26,10 @@ from daemon.forge import (
 from daemon.logs import find_log
 from daemon.sticky import find_own, status_marker
 from operator_registry.record import Record
-from optimizer.store import Effect, Store, StoredEffect
+from optimizer.store import URGENT, Effect, Store, StoredEffect
 
 log = find_log(__name__)
-ACK, RESULT, STATUS = 0, 5, 9
+ACK, RESULT, STATUS = URGENT, 5, 9
 """Priorities: acknowledgements and ``/stop``; results; what is edited in place."""
 _STATUS_EVERY_S = 15.0
 _RUN_S = 5.0
@@ -127,6 +127,8 @@ class Outbox:
     """The status comment of an issue or pull request, without its marker."""
     is_paused: Callable[[], bool]
     clock: Callable[[], float]
+    urgent: bool = False
+    """Whether it does what is urgent, and nothing else; another outbox does the rest."""
 
     def run(self) -> None:
         """Do what is due, for some seconds. What fails is put off and does not keep the rest.
@@ -138,10 +140,12 @@ class Outbox:
         # Asked anew each time: what is urgent overtakes what was asked for before it.
         while self.clock() < until and (found := self._find_due()):
             self._carry_out(*found)
+            if self.urgent and self.store.unhandled_deliveries(limit=1):
+                return  # somebody may want something stopped
 
     def _find_due(self) -> tuple[StoredEffect, Payload] | None:
         paused = self.is_paused()
-        for effect in self.store.due_effects(now=self.clock()):
+        for effect in self.store.due_effects(now=self.clock(), urgent=self.urgent):
             try:
                 payload = _KINDS[effect.kind].from_json(effect.payload)
             except (KeyError, ValidationError):

@@ -5,6 +5,7 @@ from optimizer.store.mail import Mail
 from optimizer.store.roles import Roles
 from optimizer.store.rows import (
     OPEN_STATES,
+    URGENT,
     Backlog,
     CommandState,
     Confirmation,
@@ -21,6 +22,7 @@ from optimizer.store.searches import Searches
 
 __all__ = [
     "OPEN_STATES",
+    "URGENT",
     "Backlog",
     "CommandState",
     "Confirmation",

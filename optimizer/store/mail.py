@@ -4,6 +4,7 @@ from sqlalchemy import delete, func, select, update
 
 from optimizer.store.rows import (
     OPEN_STATES,
+    URGENT,
     Backlog,
     CommandState,
     Delivery,
@@ -78,8 +79,6 @@ class Mail(Sessions):
         states: tuple[CommandState, ...] | None = None,
         number: int | None = None,
         goal_key: str | None = None,
-        author_id: int | None = None,
-        since: float | None = None,
         limit: int = 1000,
     ) -> tuple[StoredCommand, ...]:
         """Return commands, the newest first, those alone that are as asked for."""
@@ -90,10 +89,25 @@ class Mail(Sessions):
             query = query.where(CommandRow.number == number)
         if goal_key is not None:
             query = query.where(CommandRow.goal_key == goal_key)
-        if author_id is not None:
-            query = query.where(CommandRow.author_id == author_id)
-        if since is not None:
-            query = query.where(CommandRow.received_at >= since)
+        with self._reading() as session:
+            return tuple(
+                StoredCommand.model_validate(_values(row)) for row in session.scalars(query)
+            )
+
+    def earlier_commands(
+        self, command: StoredCommand, *, since: float, limit: int
+    ) -> tuple[StoredCommand, ...]:
+        """Return the commands that the same person gave before one, the newest first."""
+        query = (
+            select(CommandRow)
+            .where(
+                CommandRow.author_id == command.author_id,
+                CommandRow.id < command.id,
+                CommandRow.received_at >= since,
+            )
+            .order_by(CommandRow.id.desc())
+            .limit(limit)
+        )
         with self._reading() as session:
             return tuple(
                 StoredCommand.model_validate(_values(row)) for row in session.scalars(query)
@@ -126,14 +140,25 @@ class Mail(Sessions):
             )
             return True
 
-    def due_effects(self, *, now: float, limit: int = 50) -> tuple[StoredEffect, ...]:
-        """Return what is to be done now, in the order in which it should be."""
+    def due_effects(
+        self, *, now: float, urgent: bool | None = None, limit: int = 50
+    ) -> tuple[StoredEffect, ...]:
+        """Return what is to be done now, in the order in which it should be.
+
+        Args:
+            now: Seconds since 1970.
+            urgent: Whether to return what is urgent, or what is not; None for both.
+            limit: How many at most.
+        """
         query = (
             select(EffectRow)
             .where(EffectRow.done_at.is_(None), EffectRow.not_before <= now)
             .order_by(EffectRow.priority, EffectRow.id)
             .limit(limit)
         )
+        if urgent is not None:
+            is_urgent = EffectRow.priority <= URGENT
+            query = query.where(is_urgent if urgent else ~is_urgent)
         with self._reading() as session:
             return tuple(
                 StoredEffect.model_validate(_values(row)) for row in session.scalars(query)

@@ -100,6 +100,10 @@ class StoredCommand(NewCommand):
     changed_at: float
 
 
+URGENT = 0
+"""The priority of what goes before everything else."""
+
+
 class Effect(Record):
     """Something to be done on the code host, once."""
 
