@@ -63,9 +63,9 @@ class Confirmation:
         fault = self.bench.screen(self.claim.candidate)
         if fault is not None:
             return fault
-        # The first pair's processes import what they need while nothing is timed yet.
         with ExitStack() as stack:
-            first = stack.enter_context(PairProcesses(self.bench))
+            # Beside a device there are cores to spare, on which a pair's processes import torch.
+            ready = [self._start_pair(stack)] if self.bench.place.device != "cpu" else []
             public = self.bench.public_cases(sets=WARM_SETS + NEW_SETS)
             checks = [*self._drawn(), *self.bench.telling_cases(self._rng)]
             for case in [*checks, *public]:
@@ -75,7 +75,7 @@ class Confirmation:
                 return built
             findings = self._begin(public)
             failure = self._check(built, checks, findings)
-            failure = failure or self._measure(built, findings, first, stack)
+            failure = failure or self._measure(built, findings, ready, stack)
             if failure is not None:
                 return failure
             evidence = findings.evidence(built, checked=[*checks, *public])
@@ -156,7 +156,7 @@ class Confirmation:
             return _observe(trial, findings) or trial.probe()
 
     def _measure(
-        self, built: Built, findings: Findings, first: PairProcesses, stack: ExitStack
+        self, built: Built, findings: Findings, ready: list[PairProcesses], stack: ExitStack
     ) -> Outcome | None:
         """Take the pairs; return how the candidate fails in one, None where it does not.
 
@@ -172,14 +172,12 @@ class Confirmation:
             )
             for case in findings.public
         }
-        waiting = [first]
         findings.glances.append(glance(device))
         while len(findings.pairs) < pairs and not self._is_enough(findings):
             began = time.monotonic()
-            pair = waiting.pop() if waiting else stack.enter_context(PairProcesses(self.bench))
+            pair = ready.pop() if ready else self._start_pair(stack)
             if device != "cpu" and len(findings.pairs) + 1 < pairs:
-                # Beside a device there are cores to spare: the next pair starts meanwhile.
-                waiting.append(stack.enter_context(PairProcesses(self.bench)))
+                ready.append(self._start_pair(stack))
             cases = self._measured(findings, first=len(findings.pairs) == findings.earlier_pairs)
             failure = self._run_pair(built, findings, (cases, peers), pair)
             pair.close()
@@ -195,6 +193,9 @@ class Confirmation:
                 break
         findings.glances.append(glance(device))
         return self._find_unseen(findings)
+
+    def _start_pair(self, stack: ExitStack) -> PairProcesses:
+        return stack.enter_context(PairProcesses(self.bench))
 
     def _measured(self, findings: Findings, *, first: bool) -> Sequence[CheckedCase]:
         """Return the cases of a pair: of one that is handed back, the first pair tells enough.
