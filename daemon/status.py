@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from daemon.agenda import in_order
+from daemon.gate import Gate
 from daemon.host import Host
 from daemon.pause import find_pause
 from daemon.planner import Work
@@ -27,7 +28,7 @@ class Waiting(Record):
     why: tuple[str, ...]
     """Why it is wanted."""
     obstacle: str | None = None
-    """Why this machine can't work on it."""
+    """Why it is not worked on here, or not now."""
     trials: int = 0
     waited_s: float
 
@@ -58,8 +59,17 @@ class Status(Record):
     """The newest first."""
 
 
-def find_status(store: Store, host: Host, *, clock: Callable[[], float] = time.time) -> Status:
-    """Return the state of the daemon that uses this store."""
+def find_status(
+    store: Store, host: Host, *, gate: Gate | None = None, clock: Callable[[], float] = time.time
+) -> Status:
+    """Return the state of the daemon that uses this store.
+
+    Args:
+        store: Its database.
+        host: The machine that it works on.
+        gate: What it asks before a search; None where nothing but the machine is looked at.
+        clock: Seconds since 1970.
+    """
     now = clock()
     pending = in_order(store.pending_goals(), kernels=(), budget_s=1.0)
     return Status(
@@ -67,7 +77,7 @@ def find_status(store: Store, host: Host, *, clock: Callable[[], float] = time.t
         processed=store.recall("registry/processed"),
         broken=store.recall("registry/broken") or None,
         paused=find_pause(store),
-        waiting=tuple(_waiting(goal, store, host, now=now) for goal in pending),
+        waiting=tuple(_waiting(goal, store, host, gate, now=now) for goal in pending),
         ended=tuple(
             Ended(end=_end(goal), at=goal.finished_at or 0.0)
             for goal in store.finished_goals(limit=_SHOWN)
@@ -75,9 +85,14 @@ def find_status(store: Store, host: Host, *, clock: Callable[[], float] = time.t
     )
 
 
-def _waiting(goal: StoredGoal, store: Store, host: Host, *, now: float) -> Waiting:
+def _waiting(
+    goal: StoredGoal, store: Store, host: Host, gate: Gate | None, *, now: float
+) -> Waiting:
     try:
-        obstacle = host.find_obstacle(Work.from_json(goal.payload).hardware)
+        work = Work.from_json(goal.payload)
+        obstacle = host.find_obstacle(work.hardware)
+        if obstacle is None and gate is not None:
+            obstacle = gate.find_obstacle(goal.hardware, budget_s=work.budget_s)
     except ValidationError:
         obstacle = "it was queued by another version of this program"
     claimed = goal.holder is not None and (goal.held_until or 0.0) > now

@@ -82,17 +82,42 @@ class Watch:
             self.workspace.unlock()
             head = self.workspace.fetch(base)
         try:
-            after = self._parse(head)
+            after = self.parse(head)
         except RegistryError as error:
             is_news = self.memory.recall(_BROKEN) != head
             self.memory.mark(_BROKEN, head)
             return Broken(base, head, error, is_news)
-        return Changed(base, head, self._find_before(), after)
+        return Changed(base, head, self.current(), after)
 
     def accept(self, changed: Changed) -> None:
         """Remember that the goals of a change are queued."""
         self.memory.mark(_PROCESSED, changed.revision)
         self.memory.mark(_BROKEN, "")
+
+    def processed(self) -> str | None:
+        """Return the revision whose goals were queued last."""
+        return self.memory.recall(_PROCESSED)
+
+    def current(self) -> Registry | None:
+        """Return the registry whose goals were queued last; None where there is none any more."""
+        processed = self.processed()
+        if processed is None:
+            return None
+        try:
+            return self.parse(processed)
+        except (RegistryError, UnknownRevisionError, OriginUnavailableError):
+            log.warning("last revision is gone, so that everything is new", revision=processed)
+            return None
+
+    def parse(self, revision: str) -> Registry:
+        """Return the registry of a revision that the clone holds.
+
+        Raises:
+            RegistryError: It has faults.
+            UnknownRevisionError: The clone does not hold the commit.
+        """
+        files = self.workspace.files(revision, self.folder.strip("/"), under=REGISTRY_ENTRIES)
+        return parse_registry(registry_texts(files))
 
     def published(self, revision: str) -> Mapping[Pair, str]:
         """Return for which operators, in which version, on which hardware there are kernels."""
@@ -114,17 +139,3 @@ class Watch:
             msg = f"{self.workspace.origin} has no branch {base or 'yet'}; push one"
             raise UnknownRevisionError(msg)
         return base, heads.branches[base]
-
-    def _find_before(self) -> Registry | None:
-        processed = self.memory.recall(_PROCESSED)
-        if processed is None:
-            return None
-        try:
-            return self._parse(processed)
-        except (RegistryError, UnknownRevisionError, OriginUnavailableError):
-            log.warning("last revision is gone, so that everything is new", revision=processed)
-            return None
-
-    def _parse(self, revision: str) -> Registry:
-        files = self.workspace.files(revision, self.folder.strip("/"), under=REGISTRY_ENTRIES)
-        return parse_registry(registry_texts(files))
