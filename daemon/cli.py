@@ -56,6 +56,7 @@ def _build_parser() -> argparse.ArgumentParser:
     _add_kernel(commands)
     _add_redteam(commands)
     _add_bot(commands)
+    _add_job(commands)
     demo = _add(commands, "demo", "cli_demo", "demo", "show the whole path, from commit to proof")
     demo.add_argument("--operator", default="gelu_bias", help="which of the catalogue's to add")
     return parser
@@ -222,6 +223,13 @@ def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type fo
     close = _add(actions, "close", "cli_bot", "close_pull_request", "close one: that is a no")
     close.add_argument("number", type=int)
     _add_json(close)
+
+
+def _add_job(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    what = "do what the daemon sent to this machine; a runner of the code host calls it"
+    job = _add(commands, "job", "cli_job", "run", what)
+    job.add_argument("file", type=Path, help="the request, as it came")
+    job.add_argument("--out", type=Path, required=True, metavar="FILE", help="for the answer")
 
 
 def _add(commands: Any, name: str, module: str, run: str, about: str) -> argparse.ArgumentParser:  # noqa: ANN401 - argparse names no type for it

@@ -2,7 +2,8 @@
 
 JobError               the job has no result
 ├── JobRefusedError    it says itself why: a machine or a caller is at fault
-└── JobDiedError       it ended without a word
+├── JobDiedError       it ended without a word
+└── JobLostError       it was sent to another machine, and nothing that can be used came back
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Literal
+from typing import IO, Literal, Protocol
 
 import psutil
 from pydantic import ValidationError
@@ -59,6 +60,7 @@ class JobRefusedError(JobError):
     def __init__(self, error: str, message: str) -> None:
         super().__init__(f"{message} ({error})")
         self.error = error
+        self.message = message
 
 
 class JobDiedError(JobError):
@@ -71,6 +73,25 @@ class JobDiedError(JobError):
         self.exit_code = exit_code
         self.said = said
         """The end of its error output."""
+
+
+class JobLostError(JobError):
+    """The job was sent to another machine, and nothing that can be used came back."""
+
+
+class RunsJobs(Protocol):
+    """Where jobs are done."""
+
+    def run(
+        self,
+        task: Task,
+        request: Record,
+        *,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        keep_going: Callable[[], bool] = lambda: True,
+    ) -> Result | None:
+        """Return the job's result, or None where it has none yet; see `Jobs.run`."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,322 @@
+"""One job on the code host's runners, from its dispatch to its answer.
+
+A dispatch says nothing of the run that it makes. Each thus goes under a tag that nobody can guess,
+remembered before it is sent; the run is found by it, and found again after a restart. Of several
+runs of one tag the oldest is ours: a dispatch that was repeated, or somebody who has read the tag.
+"""
+
+import json
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from daemon.acceptance import accept
+from daemon.forge import (
+    ForgeBusyError,
+    ForgeRefusedError,
+    ForgeUnavailableError,
+    WorkflowRun,
+)
+from daemon.jobs import JobLostError, JobRefusedError, Progress
+from daemon.logs import find_log
+from daemon.parcel import (
+    LONGEST_INPUTS,
+    ParcelError,
+    find_key,
+    fingerprint,
+    make_parcel,
+    pack,
+    read_answer,
+)
+from operator_registry.hardware import HardwareSpec
+from operator_registry.record import Record
+from optimizer.job import ErrorEvent, OptimizeResult, PhaseEvent, Result, VerifyResult
+
+ARTEFACT = "answer"
+"""As ``.github/workflows/job.yml`` calls it."""
+_DISPATCHES = 3
+_DONE = "completed"
+
+log = find_log(__name__)
+
+
+class RunsWorkflows(Protocol):
+    """What of a `daemon.forge.CodeHost` is needed here."""
+
+    def dispatch(self, workflow: str, *, ref: str, inputs: dict[str, str]) -> None:
+        """Start a workflow."""
+        ...
+
+    def workflow_runs(self, workflow: str) -> tuple[WorkflowRun, ...]:
+        """Return a workflow's last runs."""
+        ...
+
+    def cancel_run(self, run_id: int) -> None:
+        """Ask for a run's end."""
+        ...
+
+    def artefact(self, run_id: int, name: str) -> bytes | None:
+        """Return the one file in a run's artefact."""
+        ...
+
+
+class Memory(Protocol):
+    """What must outlive the process: `optimizer.store.Store`."""
+
+    def mark(self, key: str, value: str) -> None:
+        """Remember a value."""
+        ...
+
+    def recall(self, key: str) -> str | None:
+        """Return a remembered value."""
+        ...
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long what may take."""
+
+    tick_s: float = 0.5
+    """Whether to stop is asked so often."""
+    look_s: float = 10.0
+    """The code host is asked so often."""
+    appear_s: float = 90.0
+    """A dispatched run is listed by then, or the dispatch was lost."""
+    start_s: float = 12 * 3600.0
+    """A runner takes the run by then."""
+    run_s: float = 6 * 3600.0
+    """The workflow's own limit is less; this one is for a runner that is gone."""
+    upload_s: float = 60.0
+    """A run that has ended shows its artefact by then."""
+
+
+class Sent(Record):
+    """What is remembered of a dispatch."""
+
+    tag: str
+    request: str
+    """The fingerprint of what was asked."""
+    run_id: int | None = None
+    """Once it is known."""
+
+
+@dataclass
+class Yard:
+    """Where runs are asked for and looked at: one workflow of one repository, for all jobs."""
+
+    host: RunsWorkflows
+    memory: Memory
+    workflow: str
+    """The file name, such as ``search.yml``."""
+    find_ref: Callable[[], str]
+    """The branch whose workflow is run."""
+    clock: Callable[[], float]
+    patience: Patience = Patience()
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _listed: tuple[float, tuple[WorkflowRun, ...]] | None = field(default=None, init=False)
+
+    def runs(self, *, fresh: bool = False) -> tuple[WorkflowRun, ...]:
+        """Return the workflow's last runs, asked for seldom, however many jobs look."""
+        with self._lock:
+            now = self.clock()
+            if fresh or self._listed is None or now - self._listed[0] > self.patience.look_s / 2:
+                self._listed = (now, self.host.workflow_runs(self.workflow))
+            return self._listed[1]
+
+
+class Errand:
+    """One job. Nothing here waits: `look` and `cancel` are called again and again.
+
+    Raises:
+        JobRefusedError: The request can't be sent.
+    """
+
+    def __init__(
+        self,
+        yard: Yard,
+        request: Record,
+        hardware: HardwareSpec,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        try:
+            self._packed = pack(make_parcel(request))
+        except (ParcelError, ValidationError) as error:
+            raise JobRefusedError(type(error).__name__, str(error)) from error
+        self._yard = yard
+        self._request = request
+        self._labels = hardware.runner.labels
+        self._on_progress = on_progress
+        self._mark = f"run/{find_key(request)}"
+        known = yard.memory.recall(self._mark)
+        self._sent = Sent.from_json(known) if known else None
+        self._state, self._since = "missing", yard.clock()
+        self._dispatches = 0
+
+    def look(self) -> Result | None:
+        """Do what is to be done now; return the result once it is there.
+
+        Raises:
+            JobRefusedError: The workflow can't be started, or the job could not do its work.
+            JobLostError: The run never came to be, or ended without an answer that can be used.
+        """
+        try:
+            if self._sent is None:
+                self._dispatch(secrets.token_hex(12))
+                return None
+            return self._find(self._sent)
+        except ForgeBusyError as error:
+            log.info("code host is busy", error=str(error))
+        except ForgeUnavailableError as error:
+            log.warning("code host can't be asked for a run", error=str(error))
+        except ForgeRefusedError as error:
+            message = f"runs of {self._yard.workflow} can't be looked at: {error}"
+            raise JobRefusedError(type(error).__name__, message) from error
+        return None
+
+    def cancel(self) -> bool:
+        """Ask for the end of what runs; return False where it has to be tried again."""
+        if self._sent is None:
+            return True
+        mine: list[WorkflowRun] = []
+        try:
+            mine = _of_tag(self._yard.runs(fresh=True), self._sent.tag)
+            for run in mine:
+                self._cancel(run)
+        except ForgeUnavailableError as error:
+            log.warning("run can't be cancelled yet", error=str(error))
+            return False
+        except ForgeRefusedError as error:
+            log.warning("runs can't be looked at", error=str(error))
+        # What was dispatched a moment ago is not listed yet.
+        if mine or self._for_s() > self._yard.patience.appear_s:
+            self._forget()
+            return True
+        return False
+
+    def _dispatch(self, tag: str) -> None:
+        inputs = {"tag": tag, "labels": json.dumps(self._labels), "request": self._packed}
+        if len(json.dumps(inputs)) > LONGEST_INPUTS:
+            error, message = "ParcelError", "the runner's labels are too long to be sent"
+            raise JobRefusedError(error, message)
+        ref = self._yard.find_ref()
+        self._remember(Sent(tag=tag, request=fingerprint(self._packed)))
+        self._state, self._since = "missing", self._yard.clock()
+        self._dispatches += 1
+        try:
+            self._yard.host.dispatch(self._yard.workflow, ref=ref, inputs=inputs)
+        except ForgeBusyError:
+            self._forget()  # nothing was sent
+            self._dispatches -= 1
+            raise
+        except ForgeRefusedError as error:
+            self._forget()
+            message = f"{self._yard.workflow} can't be started on {ref}: {error}"
+            raise JobRefusedError(type(error).__name__, message) from error
+        log.info("run dispatched", workflow=self._yard.workflow, tag=tag, labels=self._labels)
+
+    def _find(self, sent: Sent) -> Result | None:
+        mine = _of_tag(self._yard.runs(), sent.tag)
+        if not mine:
+            return self._miss(sent)
+        run, *doubles = mine
+        for double in doubles:
+            self._cancel(double)
+        if run.id != sent.run_id:
+            sent = sent.model_copy(update={"run_id": run.id})
+            self._remember(sent)
+        if self._enter(run.status):
+            self._on_progress(PhaseEvent(phase="search", detail=f"{run.status}: {run.url}"))
+        if run.status == _DONE:
+            return self._collect(run.id, f"{run.url} ended ({run.conclusion})", sent)
+        self._end_if_late(run)
+        return None
+
+    def _miss(self, sent: Sent) -> Result | None:
+        """See to a run that is not listed: no longer, not yet, or never."""
+        if sent.run_id is not None:
+            self._enter("gone")
+            return self._collect(sent.run_id, f"run {sent.run_id} is listed no longer", sent)
+        if self._for_s() <= self._yard.patience.appear_s:
+            return None
+        if self._dispatches >= _DISPATCHES:
+            msg = (
+                f"{self._yard.workflow} was started {_DISPATCHES} times and no run named {sent.tag}"
+                " came to be; its `run-name` must hold the input `tag`"
+            )
+            raise self._lost(msg)
+        # The same tag again: if the first dispatch was only slow, its run is the oldest.
+        self._dispatch(sent.tag)
+        return None
+
+    def _collect(self, run_id: int, how: str, sent: Sent) -> Result | None:
+        content = self._yard.host.artefact(run_id, ARTEFACT)
+        if content is None:
+            if self._for_s() <= self._yard.patience.upload_s:
+                return None
+            msg = f"{how} without an answer"
+            raise self._lost(msg)
+        try:
+            end = read_answer(content, request=sent.request).end
+            if isinstance(end, ErrorEvent):
+                self._forget()
+                raise JobRefusedError(end.error, f"{how}: {end.message}")
+            result = accept(end.result, self._request)
+        except ParcelError as error:
+            msg = f"{how} with an answer that is of no use: {error}"
+            raise self._lost(msg) from error
+        if isinstance(result, OptimizeResult) and result.message == "stopped":
+            msg = f"{how} before there was a verdict"
+            raise self._lost(msg)
+        if isinstance(result, VerifyResult):
+            self._forget()  # asked again it is a new question, while a goal is answered once
+        return result
+
+    def _end_if_late(self, run: WorkflowRun) -> None:
+        patience, waits = self._yard.patience, run.status == "queued"
+        limit_s = patience.start_s if waits else patience.run_s
+        if self._for_s() <= limit_s:
+            return
+        self._cancel(run)
+        what = f"no runner with the labels {list(self._labels)} took it" if waits else "no end"
+        msg = f"{run.url}: {what} within {limit_s / 3600:g} hours"
+        raise self._lost(msg)
+
+    def _cancel(self, run: WorkflowRun) -> None:
+        if run.status == _DONE:
+            return
+        try:
+            self._yard.host.cancel_run(run.id)
+            log.info("run cancelled", run=run.url)
+        except ForgeRefusedError as error:
+            log.warning("run can't be cancelled", run=run.url, error=str(error))
+
+    def _enter(self, state: str) -> bool:
+        """Note the run's state, and since when; return whether it is a new one."""
+        if state == self._state:
+            return False
+        self._state, self._since = state, self._yard.clock()
+        return True
+
+    def _for_s(self) -> float:
+        return self._yard.clock() - self._since
+
+    def _remember(self, sent: Sent) -> None:
+        self._sent = sent
+        self._yard.memory.mark(self._mark, sent.to_json())
+
+    def _forget(self) -> None:
+        self._sent = None
+        self._yard.memory.mark(self._mark, "")
+
+    def _lost(self, message: str) -> JobLostError:
+        self._forget()
+        return JobLostError(message)
+
+
+def _of_tag(runs: Sequence[WorkflowRun], tag: str) -> list[WorkflowRun]:
+    """Return the runs of a tag, the oldest first."""
+    return sorted((run for run in runs if tag in run.name.split()), key=lambda run: run.id)
