@@ -19,10 +19,11 @@ from daemon.logs import find_log
 from daemon.origin import WorkspaceError
 from daemon.planner import Work, plan, queued
 from daemon.publish import Publication, Publisher
-from daemon.pull_request import Proposal
+from daemon.pull_request import Proposal, branch_name
 from daemon.report import End, Held, Report
 from daemon.sealing import seal
 from daemon.watch import Broken, Changed, Watch
+from daemon.wishes import find_stop, is_held
 from optimizer.errors import KeyFileError
 from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import VERIFICATIONS
@@ -124,7 +125,7 @@ class Cycle:
         for goal in pending:
             if (work := self._read(goal)) is None:
                 continue
-            if obstacle := self.host.find_obstacle(work.hardware):
+            if obstacle := self._find_obstacle(goal, work):
                 held.append(Held(operator=goal.operator, hardware=goal.hardware, why=obstacle))
             else:
                 works[goal.key] = work
@@ -139,6 +140,11 @@ class Cycle:
                 if self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=now):
                     self._try(goal, works[goal.key], publisher, revision)
         return tuple(held)
+
+    def _find_obstacle(self, goal: StoredGoal, work: Work) -> str | None:
+        if is_held(self.store, branch_name(goal.operator, goal.hardware)):
+            return "people hold its pull request"
+        return self.host.find_obstacle(work.hardware)
 
     def _read(self, goal: StoredGoal) -> Work | None:
         try:
@@ -158,10 +164,11 @@ class Cycle:
 
     def _try(self, goal: StoredGoal, work: Work, publisher: Publisher, revision: str) -> None:
         try:
-            end = self._search(goal, work, publisher, revision)
+            end = self._find_stop(goal) or self._search(goal, work, publisher, revision)
         except JobError as error:
-            end = self._count_attempt(goal, error)
-            self._fail("job failed", error, goal=goal)
+            if (end := self._find_stop(goal)) is None:
+                end = self._count_attempt(goal, error)
+                self._fail("job failed", error, goal=goal)
         except (WorkspaceError, ForgeError, KeyFileError) as error:
             end = None
             self._fail("not published yet", error, goal=goal)
@@ -183,13 +190,20 @@ class Cycle:
             "optimize",
             self._request(goal, work, revision),
             on_progress=lambda event: self._progress(work, event),
-            keep_going=self.keep_going,
+            keep_going=lambda: self.keep_going() and find_stop(self.store, goal.key) is None,
         )
+        if end := self._find_stop(goal):
+            return end
         if not isinstance(result, OptimizeResult) or result.message == "stopped":
             log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
             return None
         publication = self._publish(work, result, publisher, revision)
         return End.of_result(goal, result, publication)
+
+    def _find_stop(self, goal: StoredGoal) -> End | None:
+        """Return the end of a goal that a person wants no more of."""
+        by = find_stop(self.store, goal.key)
+        return None if by is None else End.of(goal, "stopped", f"{by} said stop")
 
     def _request(self, goal: StoredGoal, work: Work, revision: str) -> OptimizeRequest:
         return OptimizeRequest(

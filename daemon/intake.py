@@ -13,7 +13,7 @@ from daemon.command_lines import find_lines
 from daemon.command_rates import is_beyond_rate
 from daemon.commands import Misunderstood, Stop, parse
 from daemon.config import Configured
-from daemon.forge import CodeHost, Comment, NotThereError
+from daemon.forge import CodeHost, Comment, ForgeRefusedError
 from daemon.logs import find_log
 from daemon.outbox import ACK, React, post_reaction
 from optimizer.store import Delivery, NewCommand, Store
@@ -106,8 +106,8 @@ class Intake:
         if number not in heads:
             try:
                 heads[number] = self.host.pull_request(number).head_sha
-            except NotThereError:
-                heads[number] = None  # an issue
+            except ForgeRefusedError:
+                heads[number] = None  # an issue, mostly
         return heads[number]
 
     def _acknowledge(self) -> None:

@@ -9,7 +9,7 @@ from optimizer.job import OptimizeResult
 from optimizer.store.rows import QueuedGoal
 
 EndVerdict = Literal[
-    "better", "not_better", "unclear", "declined", "superseded", "obsolete", "failed"
+    "better", "not_better", "unclear", "declined", "superseded", "obsolete", "stopped", "failed"
 ]
 
 

@@ -1,14 +1,17 @@
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from daemon.bot import make_forge, make_workspace, open_cycle, open_store
 from daemon.forge import PullRequest
+from daemon.jobs import JobDiedError, Jobs
 from daemon.publish import Declined, Opened, Unchanged, Updated
 from daemon.report import Report
 from daemon.watch import OtherRegistryError
-from optimizer.store import StoredGoal
+from daemon.wishes import hold, stop_job, unhold
+from optimizer.store import Store, StoredGoal
 from tests.daemon.origins import HERE, SCRIPTED, Origin
 
 BRANCH = f"kernelevolve/gelu_bias/{HERE}"
@@ -312,6 +315,62 @@ def test_what_was_published_before_a_kill_is_found_again(origin: Origin) -> None
     (end,) = turn(origin).ends
 
     assert end.publication == Unchanged(number=1)
+
+
+def test_a_search_that_a_person_stops_ends_and_proposes_nothing(
+    origin: Origin, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    origin.add_operator(f"note {notes}; sleep 60; better 2.0")
+
+    def stop_once_it_runs() -> bool:
+        for goal in cycle.store.pending_goals() if notes.exists() else ():
+            stop_job(cycle.store, goal.key, "someone")
+        return False
+
+    with open_cycle(origin.settings, jobs=SCRIPTED, is_stopped=stop_once_it_runs) as cycle:
+        report = cycle.run()
+
+    assert [(end.verdict, end.why) for end in report.ends] == [("stopped", "someone said stop")]
+    assert not report.stopped
+    assert pending(origin) == ()
+    assert pull_requests(origin) == ()
+
+
+def test_a_job_that_dies_of_being_stopped_is_no_failed_one(origin: Origin) -> None:
+    origin.add_operator("crash")
+    with open_cycle(origin.settings, jobs=SCRIPTED, is_stopped=lambda: False) as cycle:
+        cycle.jobs = StoppedJobs(store=cycle.store)
+        report = cycle.run()
+
+    assert [end.verdict for end in report.ends] == ["stopped"]
+    assert report.errors == ()
+
+
+def test_a_goal_whose_pull_request_is_held_waits(origin: Origin) -> None:
+    origin.add_operator("better 2.0")
+    with open_store(origin.settings) as store:
+        hold(store, BRANCH, "someone")
+
+    report = turn(origin)
+    with open_store(origin.settings) as store:
+        unhold(store, BRANCH)
+
+    assert [held.why for held in report.held] == ["people hold its pull request"]
+    assert [end.verdict for end in turn(origin).ends] == ["better"]
+
+
+@dataclass(frozen=True)
+class StoppedJobs(Jobs):
+    """Jobs that die when they are told to stop."""
+
+    store: Store | None = None
+
+    def run(self, *_: object, **__: object) -> None:
+        assert self.store is not None
+        (goal,) = self.store.pending_goals()
+        stop_job(self.store, goal.key, "someone")
+        raise JobDiedError(-9, "")
 
 
 def die(*_: object, **__: object) -> None:
