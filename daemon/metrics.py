@@ -71,7 +71,7 @@ class Metrics:
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
 
-@dataclass
+@dataclass(eq=False)  # a registry keeps its collectors by identity
 class _Gauges(Collector):
     """What is read at the moment of asking, so that it is never stale."""
 
