@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from daemon.cycle import Cycle
 from daemon.forge import Forge
+from daemon.github_forge import GitHubForge
+from daemon.github_setup import find_origin, make_client, make_credentials
 from daemon.health import Health
 from daemon.host import detect_host
 from daemon.jobs import Jobs, Progress
@@ -126,14 +128,24 @@ def make_workspace(settings: Settings) -> Workspace:
     """Return the clone of the registry.
 
     Raises:
-        SettingsError: No registry is set.
+        SettingsError: No registry is set, or no way into it.
     """
+    folder = settings.state / "registry.git"
+    if settings.forge == "github":
+        origin = find_origin(settings)
+        return Workspace(origin, folder, make_credentials(settings, origin))
     if not settings.registry:
         msg = "no registry is set; set KERNELEVOLVE_REGISTRY to the URL or path of its repository"
         raise SettingsError(msg)
-    return Workspace(settings.registry, settings.state / "registry.git")
+    return Workspace(settings.registry, folder)
 
 
 def make_forge(settings: Settings, workspace: Workspace) -> Forge:
-    """Return the code host."""
+    """Return the code host: one that implements `CodeHost`, where it is GitHub.
+
+    Raises:
+        SettingsError: The settings do not say who we are there.
+    """
+    if settings.forge == "github":
+        return GitHubForge(make_client(settings))
     return LocalForge(settings.forge_folder, workspace)

@@ -46,7 +46,7 @@ def download(address: str, *, api: str) -> bytes:
 
 
 def unpack(archive: bytes) -> bytes | None:
-    """Return the one file in a zip archive; None where there is not just one, or too large a one."""
+    """Return the one file in a zip archive; None where it is not one, or too large."""
     try:
         with zipfile.ZipFile(BytesIO(archive)) as packed:
             members = [member for member in packed.infolist() if not member.is_dir()]

@@ -15,19 +15,43 @@ BRANCH = re.compile(r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-
 REVISION = re.compile(r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/~^@{}-]*$")
 SHA = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 
-ENVIRONMENT = {
-    "GIT_ALLOW_PROTOCOL": "file:http:https:ssh",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_CONFIG_COUNT": "3",
-    # A hook of the user's own must not run on the bot's pushes.
-    "GIT_CONFIG_KEY_0": "core.hooksPath",
-    "GIT_CONFIG_VALUE_0": "/dev/null",
-    "GIT_CONFIG_KEY_1": "http.lowSpeedLimit",
-    "GIT_CONFIG_VALUE_1": "1000",
-    "GIT_CONFIG_KEY_2": "http.lowSpeedTime",
-    "GIT_CONFIG_VALUE_2": "30",
+_CONFIGURATION = {
+    "core.hooksPath": "/dev/null",  # a hook of the user's own must not run on the bot's pushes
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "30",
 }
+
+
+def _environment(protocols: str, configuration: Mapping[str, str]) -> dict[str, str]:
+    made = {
+        "GIT_ALLOW_PROTOCOL": protocols,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CONFIG_COUNT": str(len(configuration)),
+    }
+    for number, (name, value) in enumerate(configuration.items()):
+        made |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return made
+
+
+ENVIRONMENT = _environment("file:http:https:ssh", _CONFIGURATION)
 """Variables of every git that we start: few protocols, no prompt, no hooks, no endless wait."""
+
+
+def environment_with(secrets: Mapping[str, str], origin: str) -> dict[str, str]:
+    """Return the variables of a git that is let into an origin.
+
+    Nobody else's configuration is read, so that no helper and no rewritten address learns of it,
+    and the way to another host is not followed. Nothing of it comes onto the disk, nor onto a
+    command line.
+
+    Args:
+        secrets: Git's configuration with what lets it in.
+        origin: A URL; its protocol is the only one.
+    """
+    strict = {"credential.helper": "", "http.followRedirects": "false"}
+    made = _environment(origin.split(":", 1)[0], _CONFIGURATION | strict | dict(secrets))
+    nobodys = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ASKPASS": ""}
+    return made | nobodys
 
 
 class WorkspaceError(Exception):

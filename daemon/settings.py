@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 PREFIX = "KERNELEVOLVE_"
 LogFormat = Literal["auto", "json", "text"]
-_FILES = frozenset({"ceilings", "signing_key", "webhook_secrets"})
+_FILES = frozenset({"ceilings", "github_private_key", "signing_key", "webhook_secrets"})
 _LAST_PORT = 65535
 _SHORTEST_SECRET = 16
 _MOST_SECRETS = 2
@@ -35,10 +35,20 @@ class Settings(BaseModel):
     store: str = ""
     """URL of the database; empty for SQLite in the state folder."""
     forge: Literal["local", "github"] = "local"
-    github_repository: str = Field(default="", pattern=r"^([A-Za-z0-9-]+/[A-Za-z0-9._-]+)?$")
+    github_repository: str = Field(
+        default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]*/\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)?$"
+    )
     """``owner/name`` of the registry's repository on GitHub."""
+    github_api: str = Field(default="https://api.github.com", pattern=r"^https?://[^\s@?#]+$")
+    """The address of GitHub's API; an own server's is ``https://HOST/api/v3``."""
+    github_app_id: int | None = Field(default=None, gt=0)
+    """The GitHub App that we are; None where we are a person, by a token."""
+    github_private_key: Path | None = None
+    """The file with the App's private key."""
     github_installation_id: int | None = Field(default=None, gt=0)
-    """Which installation of the GitHub App we are; None where we are no App."""
+    """Which installation of the App we are; where it is None, GitHub is asked for it."""
+    github_token: SecretStr = SecretStr("")
+    """A person's or a machine's token, in place of an App."""
     ceilings: Path | None = None
     """A file with what no registry's configuration may go beyond; see `daemon.config.Ceilings`."""
     onboarding: bool = True
@@ -121,6 +131,12 @@ class Settings(BaseModel):
             return cls.model_validate(given)
         except ValidationError as error:
             raise SettingsError(_explain(error)) from error
+
+
+def environment_of_jobs(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables that a job may know: all but ours, as tokens are among those."""
+    environment = os.environ if environment is None else environment
+    return {name: value for name, value in environment.items() if not name.startswith(PREFIX)}
 
 
 def read_secrets(file: Path | None) -> tuple[bytes, ...]:

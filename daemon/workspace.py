@@ -23,6 +23,7 @@ from daemon.origin import (
     Signature,
     UnknownRevisionError,
     WorkspaceError,
+    environment_with,
     first_line,
     read_heads,
     require,
@@ -37,6 +38,9 @@ class Workspace:
 
     origin: str
     folder: Path
+    credentials: Callable[[], Mapping[str, str]] | None = None
+    """Returns the git configuration that lets us into the origin now, or raises
+    OriginUnavailableError; None where git needs no help with it."""
 
     def find_heads(self) -> Heads:
         """Return the origin's branches; one small exchange, nothing is fetched.
@@ -47,7 +51,7 @@ class Workspace:
         with self._open() as repo, self._speaking():
             text = repo.git.ls_remote(
                 "--symref", "--", self.origin, "HEAD", "refs/heads/*",
-                kill_after_timeout=_NETWORK_TIMEOUT_S,
+                env=self._pass(), kill_after_timeout=_NETWORK_TIMEOUT_S,
             )  # fmt: skip
         return read_heads(str(text))
 
@@ -62,7 +66,7 @@ class Workspace:
             repo.git.fetch(
                 "--no-tags", "--quiet", "--no-write-fetch-head", "--no-auto-gc", "--",
                 self.origin, f"+refs/heads/{branch}:refs/remotes/origin/{branch}",
-                kill_after_timeout=_NETWORK_TIMEOUT_S,
+                env=self._pass(), kill_after_timeout=_NETWORK_TIMEOUT_S,
             )  # fmt: skip
             return str(repo.git.rev_parse("--verify", f"refs/remotes/origin/{branch}"))
 
@@ -145,7 +149,23 @@ class Workspace:
             repo.git.push(
                 lease, "--porcelain", "--no-verify", "--",
                 self.origin, f"{sha}:refs/heads/{branch}",
-                kill_after_timeout=_NETWORK_TIMEOUT_S,
+                env=self._pass(), kill_after_timeout=_NETWORK_TIMEOUT_S,
+            )  # fmt: skip
+
+    def delete(self, branch: str, *, expected: str) -> None:
+        """Remove a branch of the origin.
+
+        Raises:
+            BranchMovedError: It does not point at the commit that is expected.
+            OriginUnavailableError: No network, or the origin refuses.
+        """
+        require(BRANCH, branch)
+        require(SHA, expected)
+        with self._open() as repo, self._speaking(branch):
+            repo.git.push(
+                f"--force-with-lease=refs/heads/{branch}:{expected}", "--porcelain", "--no-verify",
+                "--", self.origin, f":refs/heads/{branch}",
+                env=self._pass(), kill_after_timeout=_NETWORK_TIMEOUT_S,
             )  # fmt: skip
 
     def is_ancestor(self, old: str, new: str) -> bool:
@@ -154,6 +174,12 @@ class Workspace:
             if not (_holds(repo, old) and _holds(repo, new)):
                 return False
             return _succeeds(repo.git.merge_base, "--is-ancestor", old, new)
+
+    def _pass(self) -> dict[str, str] | None:
+        """Return the variables of a git that goes to the origin."""
+        if self.credentials is None:
+            return None
+        return environment_with(self.credentials(), self.origin)
 
     @contextmanager
     def _open(self) -> Iterator[git.Repo]:

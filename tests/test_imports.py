@@ -19,7 +19,7 @@ MODULES = sorted(
 DOORS = {
     "cryptography": {"optimizer/signing.py"},
     "openai": {"optimizer/propose/llm.py"},
-    "github": {"daemon/github_forge.py"},
+    "github": {"daemon/github_client.py"},
     "git": {"daemon/workspace.py"},
     "apscheduler": {"daemon/schedule.py"},
     "ray": {"optimizer/runners/ray.py"},

@@ -1,6 +1,8 @@
 """What every forge does, whichever code host is behind it."""
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +14,8 @@ from daemon.local_forge import LocalForge
 from daemon.origin import Signature
 from daemon.workspace import Workspace, make_origin
 from tests.fakes import FakeForge
+from tests.github.fake import FakeGitHub
+from tests.github.hosts import open_forge
 
 ME = Signature("me", "me@localhost", "2026-11-30T12:00:00+00:00")
 
@@ -64,9 +68,39 @@ class FakeHost:
         del self.forge.branches[branch]
 
 
-@pytest.fixture(params=["local", "fake"])
-def host(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
-    return LocalHost(tmp_path) if request.param == "local" else FakeHost()
+@dataclass
+class GitHubHost:
+    github: FakeGitHub
+    forge: Forge
+
+    def push(self, branch: str, content: str = "new") -> str:
+        return self.github.push(branch, {"file": content}, "somebody")
+
+    def merge(self, branch: str) -> None:
+        before = self.github.git.heads()
+        self.github.git.point("refs/heads/main", before[branch])
+        self.github.world.moved(before, self.github.world.owner)
+
+    def delete(self, branch: str) -> None:
+        self.github.delete_branch(branch, "somebody")
+
+
+@contextmanager
+def open_host(name: str, folder: Path) -> Iterator[Host]:
+    match name:
+        case "local":
+            yield LocalHost(folder)
+        case "github":
+            with FakeGitHub(folder) as github:
+                yield GitHubHost(github, open_forge(github))
+        case _:
+            yield FakeHost()
+
+
+@pytest.fixture(params=["local", "fake", "github"])
+def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
+    with open_host(request.param, tmp_path) as host:
+        yield host
 
 
 def make_draft(head: str = "work", **changes: object) -> PullRequestDraft:
