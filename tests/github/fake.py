@@ -29,10 +29,12 @@ protected,private}, `.git` (heads(), read(), log(), …), `.reactions(comment_id
 `.clock` is a callable that returns seconds since 1970; set it to any other, such as a FakeClock.
 `.requests` logs what came: method, path, query, body, status, the caller's login, the time.
 `.deliveries` are the webhooks, signed by `hook_secret`, whether sent or not; they are posted to
-`hook_url` once that is set (`drain_deliveries()` waits for it); `post_delivery(delivery, url)` sends
-one by hand. `GET /app/hook/deliveries` and redelivery work. `.quirks`: see `tests.github.quirks`.
+`hook_url` once that is set (`drain_deliveries()` waits for it); `post_delivery(delivery, url)`
+sends one by hand. `GET /app/hook/deliveries` and redelivery work. `.quirks` are
+in `tests.github.quirks`.
 `.impatient` are requests that came while a limit's wait was on. Every request and answer is held
-against GitHub's own description where `.contract` is set (see `tests.github.contract`).
+against GitHub's own description (see `tests.github.contract`): what is not as it says stands in
+`.violations`, and fails the test when the context ends.
 """
 
 import time
@@ -50,8 +52,10 @@ from tests.github import (  # noqa: F401 - their routes enter the table
     routes_repository,
 )
 from tests.github.access import Access, app_key
-from tests.github.front import API, Contract, Front, Logged
+from tests.github.contract import find_violations, is_at_hand
+from tests.github.front import API, Front
 from tests.github.hooks import Hooks, post
+from tests.github.limits import Limits, Logged
 from tests.github.people import People
 from tests.github.quirks import Quirks
 from tests.github.repository import Repository
@@ -73,7 +77,7 @@ APP_PERMISSIONS = {
 class FakeGitHub(People):
     """See the module."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a test may want to choose
         self,
         folder: Path,
         *,
@@ -81,13 +85,24 @@ class FakeGitHub(People):
         owner: str = "octo",
         name: str = "kernels",
         files: dict[str, str] | None = None,
+        contract: bool = True,
     ) -> None:
-        """Make the repository, with a first commit by its owner on ``main``."""
+        """Make the repository, with a first commit by its owner on ``main``.
+
+        Args:
+            folder: Where the repository is made.
+            clock: Seconds since 1970.
+            owner: Whose it is.
+            name: The repository's.
+            files: What its first commit holds.
+            contract: Whether requests and answers are held against GitHub's description; without
+                npm, which brings it, they are not.
+        """
         self.clock = clock
         self.hooks = Hooks(Quirks())
         world = World(
             folder=folder / "github",
-            clock=lambda: self.clock(),
+            clock=lambda: self.clock(),  # noqa: PLW0108 - a test may set another
             quirks=self.hooks.quirks,
             name=name,
             owner=User(1, owner, role="admin"),
@@ -100,7 +115,8 @@ class FakeGitHub(People):
         )
         super().__init__(world)
         self.access = Access(world)
-        self.front = Front(world, self.access, self.lock)
+        self.front = Front(world, self.access, self.lock, Limits(world.quirks))
+        self.front.contract = find_violations if contract and is_at_hand() else None
         self._server: Server | None = None
         self.push("main", files or {"README.md": "# kernels\n"}, owner, message="first")
         world.deliveries.clear()
@@ -167,19 +183,16 @@ class FakeGitHub(People):
 
     @property
     def requests(self) -> list[Logged]:
-        return self.front.requests
+        return self.front.limits.requests
 
     @property
     def impatient(self) -> list[Logged]:
-        return self.front.impatient
+        return self.front.limits.impatient
 
     @property
-    def contract(self) -> Contract | None:
-        return self.front.contract
-
-    @contract.setter
-    def contract(self, contract: Contract | None) -> None:
-        self.front.contract = contract
+    def violations(self) -> list[str]:
+        """What was not as GitHub describes it: a test that asks amiss on purpose clears it."""
+        return self.front.violations
 
     @property
     def deliveries(self) -> list[Delivery]:

@@ -41,6 +41,7 @@ class Repository:
     path: Path
     _fixed: dict[str, bool] = field(default_factory=dict, init=False)
     """What can't change of two commits: whether one holds the other, or conflicts with it."""
+    _changes: dict[tuple[str, str], tuple[Change, ...]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Make it, with ``main`` as its default branch and anybody's pushes over HTTP let in."""
@@ -158,6 +159,12 @@ class Repository:
         return self.log(sha, most=1)[0]
 
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """Return the files that differ, by path."""
+        if (old, new) not in self._changes:
+            self._changes[old, new] = self._compare(old, new)
+        return self._changes[old, new]
+
+    def _compare(self, old: str, new: str) -> tuple[Change, ...]:
         listed = self.git("diff-tree", "-r", "--no-renames", "--raw", "--no-abbrev", old, new)
         counted = self.git("diff-tree", "-r", "--no-renames", "--numstat", old, new)
         split = [line.split("\t", 2) for line in counted.splitlines()]

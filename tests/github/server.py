@@ -63,7 +63,9 @@ class _Http(ThreadingHTTPServer):
         """Stay silent: a client that hangs up is no fault of the server's."""
 
 
-def _make_handler(answer: Answer, known: set[socket.socket]) -> type[BaseHTTPRequestHandler]:
+def _make_handler(  # noqa: C901 - a class of the standard library's shape
+    answer: Answer, known: set[socket.socket]
+) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True

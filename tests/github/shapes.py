@@ -2,6 +2,7 @@
 
 import base64
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from tests.github.repository import Commit
 from tests.github.state import ROLES, Comment, Json, Label, Pull, Reaction, Ticket, User, iso
@@ -29,7 +30,8 @@ _REPOSITORY_URLS = {
     "git_refs_url": "/git/refs{/sha}", "git_tags_url": "/git/tags{/sha}", "hooks_url": "/hooks",
     "issue_comment_url": "/issues/comments{/number}", "issue_events_url": "/issues/events{/number}",
     "issues_url": "/issues{/number}", "keys_url": "/keys{/key_id}", "labels_url": "/labels{/name}",
-    "languages_url": "/languages", "merges_url": "/merges", "milestones_url": "/milestones{/number}",
+    "languages_url": "/languages", "merges_url": "/merges",
+    "milestones_url": "/milestones{/number}",
     "notifications_url": "/notifications{?since,all,participating}", "pulls_url": "/pulls{/number}",
     "releases_url": "/releases{/id}", "stargazers_url": "/stargazers",
     "statuses_url": "/statuses/{sha}", "subscribers_url": "/subscribers",
@@ -43,7 +45,9 @@ def node_id(kind: str, number: int) -> str:
 
 
 def user_json(world: "World", user: User) -> Json:
-    url = f"{world.api}/users/{user.login}"
+    url = f"{world.api}/users/{quote(user.login)}"
+    is_bot = user.kind == "Bot"
+    page = f"apps/{user.login.removesuffix('[bot]')}" if is_bot else user.login
     made = {f"{name}_url": f"{url}/{name}" for name in _USER_URLS}
     made |= {name: url + rest for name, rest in _USER_TEMPLATES.items()}
     return made | {
@@ -53,7 +57,7 @@ def user_json(world: "World", user: User) -> Json:
         "avatar_url": f"{world.web}/avatars/{user.id}",
         "gravatar_id": "",
         "url": url,
-        "html_url": f"{world.web}/{user.login}",
+        "html_url": f"{world.web}/{page}",
         "type": user.kind,
         "site_admin": False,
         "user_view_type": "public",
@@ -136,7 +140,7 @@ def label_json(world: "World", label: Label) -> Json:
     return {
         "id": label.id,
         "node_id": node_id("Label", label.id),
-        "url": f"{world.repo_url}/labels/{label.name}",
+        "url": f"{world.repo_url}/labels/{quote(label.name)}",
         "name": label.name,
         "color": label.color,
         "default": False,

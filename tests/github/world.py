@@ -37,6 +37,7 @@ from tests.github.state import (
 )
 
 LONGEST_BODY = 65536
+_STATE = "state"
 EVENTS = ("issue_comment", "pull_request", "push", "issues", "check_run", "workflow_run")
 
 
@@ -182,7 +183,7 @@ class World:
         self.announce("issues", "opened", user, {"issue": issue_json(self, ticket)})
         return ticket
 
-    def open_pull(
+    def open_pull(  # noqa: PLR0913 - as many as the host's call has
         self,
         user: User,
         title: str,
@@ -208,10 +209,10 @@ class World:
             raise RefusedError(422, "Validation Failed", [error])
         owner = fork or self.owner
         if self.git.holds(heads[base], head_sha):
-            raise _pull_refused(f"No commits between {base} and {owner.login}:{head}")
+            raise _refusal(None, f"No commits between {base} and {owner.login}:{head}")
         if any(t.state == "open" and (p.head, p.base, p.fork) == (head, base, fork)
                for t in self.tickets.values() if (p := t.pull)):  # fmt: skip
-            raise _pull_refused(f"A pull request already exists for {owner.login}:{head}.")
+            raise _refusal(None, f"A pull request already exists for {owner.login}:{head}.")
         base_sha = self.git.merge_base(heads[base], head_sha) or heads[base]
         ticket = self._add_ticket(user, title, body, via_app=via_app)
         ticket.pull = Pull(next(self.new_id), head, base, head_sha, base_sha, draft, fork)
@@ -247,13 +248,13 @@ class World:
 
     def _check_reopening(self, pull: Pull) -> None:
         if pull.merged_at is not None:
-            raise _pull_refused("Pull Request is already merged", field="state")
+            raise _refusal(_STATE, "Pull Request is already merged")
         sha = self.git.heads().get(pull.head) if pull.fork is None else pull.head_sha
         if sha is None:
-            raise _pull_refused(f"The {pull.head} branch has been deleted.", field="state")
+            raise _refusal(_STATE, f"The {pull.head} branch has been deleted.")
         if sha != pull.head_sha and not self.git.holds(sha, pull.head_sha):
             words = f"The {pull.head} branch was force-pushed or recreated."
-            raise _pull_refused(words, field="state")
+            raise _refusal(_STATE, words)
         pull.head_sha = sha
 
     def add_comment(self, number: int, user: User, body: str, *, via_app: bool = False) -> Comment:
@@ -360,6 +361,6 @@ def sign(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, "sha256").hexdigest()
 
 
-def _pull_refused(words: str, *, field: str | None = None) -> RefusedError:
+def _refusal(field: str | None, words: str) -> RefusedError:
     error: Json = {"resource": "PullRequest", "code": "custom", "message": words}
     return RefusedError(422, "Validation Failed", [error | ({"field": field} if field else {})])
