@@ -27,6 +27,8 @@ class Attempt(Record):
     event: str
     at: float
     """Seconds since 1970."""
+    is_first: bool
+    """Nobody had asked for it again yet."""
     succeeded: bool
 
 
@@ -53,10 +55,12 @@ class Sender(Protocol):
 def find_missed(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """Return the last attempt of each delivery that we want and that never arrived."""
     arrived = {attempt.delivery_id for attempt in attempts if attempt.succeeded}
+    # By the first attempt, or each one that fails would be a reason for the next, for ever.
+    wanted = {attempt.delivery_id for attempt in attempts if attempt.is_first} - arrived
     last = {
         attempt.delivery_id: attempt
         for attempt in sorted(attempts, key=lambda attempt: attempt.at)
-        if attempt.event in EVENTS and attempt.delivery_id not in arrived
+        if attempt.event in EVENTS and attempt.delivery_id in wanted
     }
     return tuple(last.values())
 
