@@ -124,7 +124,7 @@ def test_what_never_arrives_is_given_up_after_some_hours(
         looks.run()
 
     # Nobody listens at all: after the overlap it is given up, not sent for ever.
-    assert len(ids(github, sent_again=True)) == 3
+    assert len(ids(github, sent_again=True)) == 4
 
 
 def test_the_first_look_goes_back_three_days_at_most(
