@@ -214,6 +214,10 @@ def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type fo
     pause = _add(commands, "pause", "cli_bot", "pause_all", what)
     pause.add_argument("reason", nargs="*", metavar="REASON", help="shown wherever somebody asks")
     _add(commands, "resume", "cli_bot", "resume_all", "end the pause")
+    github = commands.add_parser("github", help="look at GitHub")
+    looks = github.add_subparsers(required=True, metavar="ACTION")
+    what = "say whether GitHub lets the daemon do its work, and what to change"
+    _add_json(_add(looks, "doctor", "cli_github", "doctor", what))
     requests = commands.add_parser("pr", help="look at pull requests of the local forge")
     actions = requests.add_subparsers(required=True, metavar="ACTION")
     _add_json(_add(actions, "list", "cli_bot", "list_pull_requests", "list them, newest first"))

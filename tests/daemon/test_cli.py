@@ -37,6 +37,7 @@ COMMANDS = (
     ("bench", "catalog"),
     ("bench", "throughput"),
     ("demo",),
+    ("github", "doctor"),
 )
 
 
