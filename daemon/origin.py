@@ -3,6 +3,7 @@
 WorkspaceError
 ├── OriginUnavailableError   the origin can't be reached now: try again later
 ├── BranchMovedError         somebody else pushed to the branch: it is not overwritten
+├── TooLargeError            more than is read of strangers
 └── UnknownRevisionError     no such revision, repository or branch
 """
 
@@ -72,6 +73,14 @@ class BranchMovedError(WorkspaceError):
     def __init__(self, branch: str) -> None:
         super().__init__(f"somebody else pushed to {branch}: it is left as it is")
         self.branch = branch
+
+
+class TooLargeError(WorkspaceError):
+    """The files of a revision are larger together than is read of them."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(f"its files take more than {most_bytes // 1024} KiB together")
+        self.most_bytes = most_bytes
 
 
 class UnknownRevisionError(WorkspaceError):

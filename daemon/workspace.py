@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import git
 import psutil
 from git import exc
 
+from daemon.git_trees import Wanted, find_item, read_tree, write_tree
 from daemon.origin import (
     BRANCH,
     ENVIRONMENT,
@@ -21,7 +22,6 @@ from daemon.origin import (
     Heads,
     OriginUnavailableError,
     Signature,
-    UnknownRevisionError,
     WorkspaceError,
     environment_with,
     first_line,
@@ -70,6 +70,21 @@ class Workspace:
             )  # fmt: skip
             return str(repo.git.rev_parse("--verify", f"refs/remotes/origin/{branch}"))
 
+    def fetch_request(self, number: int) -> str:
+        """Bring a pull request's head into the clone, from a fork as well, and return it.
+
+        Raises:
+            OriginUnavailableError: No network, or no such pull request.
+        """
+        theirs, ours = f"refs/pull/{number:d}/head", f"refs/requests/{number:d}"
+        with self._open() as repo, self._speaking():
+            repo.git.fetch(
+                "--no-tags", "--quiet", "--no-write-fetch-head", "--no-auto-gc", "--",
+                self.origin, f"+{theirs}:{ours}",
+                env=self._pass(), kill_after_timeout=_NETWORK_TIMEOUT_S,
+            )  # fmt: skip
+            return str(repo.git.rev_parse("--verify", ours))
+
     def unlock(self) -> None:
         """Remove the locks that a killed git left behind; none while a git works in the clone."""
         if any(_works_in(process, self.folder) for process in psutil.process_iter()):
@@ -83,7 +98,13 @@ class Workspace:
             return _holds(repo, revision)
 
     def files(
-        self, revision: str, folder: str = "", *, under: Sequence[str] = (), named: str = ""
+        self,
+        revision: str,
+        folder: str = "",
+        *,
+        under: Sequence[str] = (),
+        named: str = "",
+        most_bytes: int | None = None,
     ) -> dict[str, bytes]:
         """Return the files of a revision, by their path below `folder`.
 
@@ -92,17 +113,19 @@ class Workspace:
             folder: A folder of the repository; empty for its root.
             under: Which entries of it to read, files or folders; empty for all.
             named: Which name the files must have; empty for any.
+            most_bytes: How large they may be together; None for any size.
 
         Raises:
             UnknownRevisionError: The clone does not hold the commit.
+            TooLargeError: They are larger than that.
         """
         with self._open() as repo:
-            return _read_tree(repo, revision, folder, under, named)
+            return read_tree(repo, revision, folder, Wanted(tuple(under), named, most_bytes))
 
     def tree(self, revision: str, path: str) -> str | None:
         """Return the hash of what is at a path in a revision; None where there is nothing."""
         with self._open() as repo:
-            item = _find_item(repo, revision, path)
+            item = find_item(repo, revision, path)
             return None if item is None else str(item.hexsha)
 
     def commit(
@@ -126,9 +149,15 @@ class Workspace:
             by: Author and committer, and when.
         """
         with self._open() as repo:
-            tree = _write_tree(repo, base, path, files)
+            tree = write_tree(repo, base, path, files)
             parents = ["-p", base] if base else []
             return str(repo.git.commit_tree(tree, *parents, "-m", message, env=by.environment))
+
+    def add(self, base: str, files: Mapping[str, bytes], *, message: str, by: Signature) -> str:
+        """Return a commit on top of `base` with these files, by path, beside all that it holds."""
+        with self._open() as repo:
+            tree = write_tree(repo, base, None, files)
+            return str(repo.git.commit_tree(tree, "-p", base, "-m", message, env=by.environment))
 
     def push(self, branch: str, sha: str, *, expected: str | None) -> None:
         """Make a branch of the origin point at a commit.
@@ -175,6 +204,16 @@ class Workspace:
                 return False
             return _succeeds(repo.git.merge_base, "--is-ancestor", old, new)
 
+    def find_fork(self, one: str, other: str) -> str | None:
+        """Return the last commit that two have in common; None where they have none."""
+        with self._open() as repo:
+            if not (_holds(repo, one) and _holds(repo, other)):
+                return None
+            status, said, _ = repo.git.merge_base(
+                one, other, with_extended_output=True, with_exceptions=False
+            )
+            return str(said) if status == 0 else None
+
     def _pass(self) -> dict[str, str] | None:
         """Return the variables of a git that goes to the origin."""
         if self.credentials is None:
@@ -219,7 +258,7 @@ def read_revision(folder: Path, revision: str, *, under: Sequence[str]) -> dict[
         with git.Repo(folder, search_parent_directories=True) as repo:
             top = Path(repo.working_tree_dir or folder).resolve()
             inside = folder.resolve().relative_to(top).as_posix()
-            return _read_tree(repo, revision, "" if inside == "." else inside, under)
+            return read_tree(repo, revision, "" if inside == "." else inside, Wanted(tuple(under)))
     except (exc.InvalidGitRepositoryError, exc.NoSuchPathError):
         return None
 
@@ -262,62 +301,3 @@ def _holds(repo: git.Repo, revision: str) -> bool:
 def _succeeds(command: Callable[..., Any], *arguments: str) -> bool:
     status, _, _ = command(*arguments, with_extended_output=True, with_exceptions=False)
     return bool(status == 0)
-
-
-def _find_item(repo: git.Repo, revision: str, path: str) -> Any:  # noqa: ANN401 - git's objects
-    require(REVISION, revision)
-    try:
-        tree = repo.commit(revision).tree
-    except (ValueError, exc.BadName, exc.BadObject, IndexError) as error:
-        msg = f"there is no revision {revision} in {repo.git_dir}"
-        raise UnknownRevisionError(msg) from error
-    try:
-        return tree / path if path else tree
-    except KeyError:
-        return None
-
-
-def _read_tree(
-    repo: git.Repo, revision: str, folder: str, under: Sequence[str], named: str = ""
-) -> dict[str, bytes]:
-    top = _find_item(repo, revision, folder)
-    files: dict[str, bytes] = {}
-    if top is None or top.type != "tree":
-        return files
-
-    def pruned(item: Any, depth: int) -> bool:  # noqa: ANN401 - git's objects
-        return bool(under) and depth == 1 and item.name not in under
-
-    for item in top.traverse(predicate=lambda item, _: item.type == "blob", prune=pruned):
-        if item.mode != git.Blob.link_mode and named in ("", item.name):
-            inside = PurePosixPath(item.path).relative_to(top.path or ".").as_posix()
-            files[inside] = item.data_stream.read()
-    return files
-
-
-def _write_tree(repo: git.Repo, base: str | None, path: str, files: Mapping[str, bytes]) -> str:
-    lines = []
-    if base is not None:
-        require(SHA, base)
-        listed = repo.git.ls_tree(
-            "-r", "-z", "--name-only", base, "--", f"{path}/" if path else "."
-        )
-        lines += [f"0 {'0' * 40}\t{old}" for old in listed.split("\0") if old]
-    for name, content in sorted(files.items()):
-        with _file_of(content) as stdin:
-            blob = repo.git.hash_object("-w", "--stdin", istream=stdin)
-        lines.append(f"100644 {blob}\t{path}/{name}" if path else f"100644 {blob}\t{name}")
-    listing = "".join(f"{line}\0" for line in lines).encode()
-    with TemporaryDirectory(dir=repo.git_dir) as scratch, _file_of(listing) as stdin:
-        index = {"GIT_INDEX_FILE": f"{scratch}/index"}
-        repo.git.read_tree(base or "--empty", env=index)
-        repo.git.update_index("-z", "--index-info", env=index, istream=stdin)
-        return str(repo.git.write_tree(env=index))
-
-
-@contextmanager
-def _file_of(content: bytes) -> Iterator[IO[bytes]]:
-    with TemporaryFile() as file:
-        file.write(content)
-        file.seek(0)
-        yield file

@@ -20,7 +20,7 @@ DOORS = {
     "cryptography": {"optimizer/signing.py"},
     "openai": {"optimizer/propose/llm.py"},
     "github": {"daemon/github_client.py"},
-    "git": {"daemon/workspace.py"},
+    "git": {"daemon/workspace.py", "daemon/git_trees.py"},
     "apscheduler": {"daemon/schedule.py"},
     "ray": {"optimizer/runners/ray.py"},
     "starlette": {"daemon/web.py"},

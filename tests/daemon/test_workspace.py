@@ -8,6 +8,7 @@ from daemon.origin import (
     BranchMovedError,
     OriginUnavailableError,
     Signature,
+    TooLargeError,
     UnknownRevisionError,
     WorkspaceError,
 )
@@ -106,6 +107,41 @@ def test_a_branch_that_should_not_be_there_is_not_overwritten(workspace: Workspa
         workspace.push("work", make_commit(workspace, b"other"), expected=None)
 
 
+def test_files_are_added_beside_all_that_is_there(workspace: Workspace) -> None:
+    head = workspace.fetch("main")
+
+    sha = workspace.add(head, {"a/four": b"4", "b": b"new"}, message="more", by=ME)
+
+    assert workspace.files(sha) == {"a/one": b"1", "a/two": b"2", "a/four": b"4", "b": b"new"}
+
+
+def test_what_a_stranger_made_too_large_is_not_read(workspace: Workspace) -> None:
+    head = workspace.fetch("main")
+    large = workspace.add(head, {"a/large": b"x" * 9000}, message="large", by=ME)
+    many = workspace.add(head, {f"a/{n}": b"" for n in range(20)}, message="many", by=ME)
+
+    assert workspace.files(head, "a", most_bytes=8192)
+    for revision in (large, many):
+        with pytest.raises(TooLargeError, match="more than 8 KiB"):
+            workspace.files(revision, "a", most_bytes=8192)
+    assert workspace.files(large, under=["b"], most_bytes=8192)
+
+
+def test_the_head_of_a_pull_request_is_fetched(workspace: Workspace) -> None:
+    sha = make_commit(workspace)
+    git(Path(workspace.origin), "update-ref", "refs/pull/7/head", push(workspace, sha))
+
+    assert workspace.fetch_request(7) == sha
+    assert workspace.find_fork(workspace.fetch("main"), sha) == workspace.fetch("main")
+
+
+def test_what_has_nothing_in_common_has_no_fork(workspace: Workspace) -> None:
+    other = workspace.commit(None, "", {"c": b"1"}, message="other", by=ME)
+
+    assert workspace.find_fork(workspace.fetch("main"), other) is None
+    assert workspace.find_fork(workspace.fetch("main"), "0" * 40) is None
+
+
 def test_the_hash_at_a_path_tells_equal_content(workspace: Workspace) -> None:
     head = workspace.fetch("main")
     same = workspace.commit(head, "c", {"one": b"1", "two": b"2"}, message="m", by=ME)
@@ -186,6 +222,11 @@ def test_a_checkout_is_read_at_a_revision(tmp_path: Path, workspace: Workspace) 
 def test_a_folder_in_no_repository_has_no_revisions(tmp_path: Path) -> None:
     assert read_revision(tmp_path, "HEAD", under=["a"]) is None
     assert find_revision(tmp_path) is None
+
+
+def push(workspace: Workspace, sha: str) -> str:
+    workspace.push("theirs", sha, expected=None)
+    return sha
 
 
 def git(folder: Path, *arguments: str) -> None:
