@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from daemon.branches import Branches
 from daemon.cycle import Cycle
 from daemon.forge import Forge
 from daemon.github_forge import GitHubForge
@@ -16,6 +17,7 @@ from daemon.local_forge import LocalForge
 from daemon.pause import find_pause
 from daemon.planner import Work
 from daemon.publish import Publisher
+from daemon.pull_request import Site
 from daemon.role import Role, hold_role
 from daemon.settings import Settings, SettingsError
 from daemon.watch import Watch
@@ -35,6 +37,7 @@ class Bot:
     store: Store
     forge: Forge
     workspace: Workspace
+    branches: Branches
     role: Role
     health: Health
 
@@ -60,15 +63,11 @@ def open_bot(
     with open_store(settings) as store, hold_role(store, settings.state, clock=time.time) as role:
         store.release_all()  # whoever claimed them is gone: this process has the role
 
+        branches = make_branches(settings, workspace, forge, store)
+        site = make_site(forge, workspace)
+
         def make_publisher(base: str) -> Publisher:
-            return Publisher(
-                repository=workspace,
-                forge=forge,
-                memory=store,
-                base=base,
-                name=settings.author_name,
-                email=settings.author_email,
-            )
+            return Publisher(branches, forge, base, site)
 
         def keep_going() -> bool:
             health.beat(WORK)
@@ -89,7 +88,7 @@ def open_bot(
             keep_going=keep_going,
             on_progress=on_progress,
         )
-        yield Bot(settings, cycle, store, forge, workspace, role, health)
+        yield Bot(settings, cycle, store, forge, workspace, branches, role, health)
 
 
 @contextmanager
@@ -138,6 +137,20 @@ def make_workspace(settings: Settings) -> Workspace:
         msg = "no registry is set; set KERNELEVOLVE_REGISTRY to the URL or path of its repository"
         raise SettingsError(msg)
     return Workspace(settings.registry, folder)
+
+
+def make_branches(settings: Settings, workspace: Workspace, forge: Forge, store: Store) -> Branches:
+    """Return our branches at the origin."""
+    name, email = settings.author_name, settings.author_email
+    host = forge if isinstance(forge, GitHubForge) else None
+    return Branches(workspace, store, name, email, me=lambda: host.me if host else None)
+
+
+def make_site(forge: Forge, workspace: Workspace) -> Site:
+    """Return where pull requests are read."""
+    if not isinstance(forge, GitHubForge):
+        return Site()
+    return Site(web=workspace.origin.removesuffix(".git"), hears_commands=True)
 
 
 def make_forge(settings: Settings, workspace: Workspace) -> Forge:

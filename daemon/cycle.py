@@ -18,8 +18,9 @@ from daemon.jobs import JobError, Jobs, Progress
 from daemon.logs import find_log
 from daemon.origin import WorkspaceError
 from daemon.planner import Work, plan, queued
-from daemon.publish import Publication, Publisher
-from daemon.pull_request import Proposal, branch_name
+from daemon.proposing import make_proposal, read_folder
+from daemon.publish import HeldBack, Publication, Publisher
+from daemon.pull_request import branch_name
 from daemon.report import End, Held, Report
 from daemon.sealing import seal
 from daemon.watch import Broken, Changed, Watch
@@ -185,6 +186,8 @@ class Cycle:
         if refusal is not None:
             why = f"pull request #{refusal.number} was closed, which is a no"
             return End.of(goal, "declined", why, publication=refusal)
+        if publisher.find_hold(goal.operator, goal.hardware) is not None:
+            return None  # it is proven already, and told again once it may be shown
         log.info("search started", operator=goal.operator, hardware=goal.hardware)
         result = self.jobs.run(
             "optimize",
@@ -197,7 +200,9 @@ class Cycle:
         if not isinstance(result, OptimizeResult) or result.message == "stopped":
             log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
             return None
-        publication = self._publish(work, result, publisher, revision)
+        publication = self._publish(goal, work, result, publisher, revision)
+        if isinstance(publication, HeldBack):
+            return None
         return End.of_result(goal, result, publication)
 
     def _find_stop(self, goal: StoredGoal) -> End | None:
@@ -232,18 +237,22 @@ class Cycle:
         return folder
 
     def _publish(
-        self, work: Work, result: OptimizeResult, publisher: Publisher, revision: str
+        self,
+        goal: StoredGoal,
+        work: Work,
+        result: OptimizeResult,
+        publisher: Publisher,
+        revision: str,
     ) -> Publication | None:
-        if result.kernel_folder is None or result.evidence is None:
-            return None
-        proposal = Proposal(
-            evidence=result.evidence,
+        proposal = make_proposal(
+            work,
+            result,
+            incumbent_folder=self._folder(goal, "incumbents"),
+            find_evaluation=self.store.find_evaluation,
             signed_by=seal(result.kernel_folder, self.signing_key),
-            origin=result.candidate.origin if result.candidate else "",
-            note=result.candidate.note if result.candidate else "",
-            outcomes=result.outcomes,
-            shares=work.shares,
         )
+        if proposal is None or result.kernel_folder is None:
+            return None
         # What was verified of earlier kernels stays told: that file is only ever appended to.
         told = self.watch.workspace.files(revision, proposal.path, under=[VERIFICATIONS])
         return publisher.publish(proposal, {**read_folder(result.kernel_folder), **told})
@@ -288,14 +297,3 @@ class Cycle:
         log.error(phrase, error=str(error), **where)
         told = f"{goal.operator} on {goal.hardware}: " if goal else ""
         self._errors.append(f"{told}{phrase}: {error}")
-
-
-def read_folder(folder: Path) -> dict[str, bytes]:
-    """Return a folder's files by their path in it; what is hidden or a link stays out."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and not path.is_symlink()
-        and not any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
-    }

@@ -43,9 +43,10 @@ def by_workload(
 def costs(evidence: Evidence, *, rows: int | None = None) -> str:
     """Return the table of what a call costs, the kernel's line above the best peer's."""
     shown = _shown(evidence, rows)
-    peers = [peer for w in shown if (peer := _best(w))]
-    weighed = any(side.peak_bytes is not None for side in (*shown, *peers))
-    begun = any(side.first_call_ms is not None for side in (*shown, *peers))
+    both: list[WorkloadEvidence | PeerRow] = [*shown]
+    both += [peer for w in shown if (peer := _best(w))]
+    weighed = any(side.peak_bytes is not None for side in both)
+    begun = any(side.first_call_ms is not None for side in both)
     header = ["workload", "side", "device ms", "call ms", "p10 to p90"]
     header += [*(["first call"] if begun else []), *(["peak memory"] if weighed else [])]
     lines = []

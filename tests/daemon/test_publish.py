@@ -2,16 +2,20 @@ import itertools
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from daemon.branches import Branches
+from daemon.config import BotConfig, Limits
 from daemon.forge import PullRequestDraft
 from daemon.local_forge import LocalForge
 from daemon.origin import Signature
 from daemon.publish import (
     Declined,
+    HeldBack,
     LeftAlone,
     Merged,
     Opened,
@@ -20,9 +24,11 @@ from daemon.publish import (
     Unchanged,
     Updated,
 )
-from daemon.pull_request import EDITED_LABEL, Proposal
+from daemon.pull_request import EDITED_LABEL, Proposal, as_draft
+from daemon.wishes import Wish, find_answer, hold, unhold, wish
 from daemon.workspace import Workspace, make_origin
 from optimizer.store import Store
+from tests.fakes import FakeClock
 from tests.makers import make_candidate, make_evidence
 
 ME = Signature("me", "me@localhost", "2026-11-30T12:00:00+00:00")
@@ -74,6 +80,8 @@ class World:
         self.forge = LocalForge(self.folder / "forge", self.workspace)
         self.store = Store(f"sqlite:///{self.folder / 'store.sqlite'}")
         self.store.migrate()
+        self.clock = FakeClock(datetime.now(UTC).timestamp())
+        self.config = BotConfig()
 
     def step(self) -> None:
         self.steps += 1
@@ -81,13 +89,18 @@ class World:
             raise Crash
 
     def publisher(self) -> Publisher:
-        return Publisher(
+        branches = Branches(
             repository=Crashing(self.workspace, self),
-            forge=Crashing(self.forge, self),
             memory=Crashing(self.store, self),
-            base="main",
             name="bot",
             email="bot@localhost",
+            clock=self.clock,
+        )
+        return Publisher(
+            branches=branches,
+            forge=Crashing(self.forge, self),
+            base="main",
+            config=lambda: self.config,
         )
 
     def publish(
@@ -111,9 +124,11 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def make_proposal(ratio: float = 2.0, *, operator_digest: str = "0" * 64) -> Proposal:
+def make_proposal(
+    ratio: float = 2.0, *, operator_digest: str = "0" * 64, hardware: str = "cpu-x86-64-v3"
+) -> Proposal:
     evidence = make_evidence(make_candidate(), ratio, operator_digest=operator_digest)
-    return Proposal(evidence=evidence, origin="synthesis")
+    return Proposal(evidence.model_copy(update={"hardware": hardware}), origin="synthesis")
 
 
 def test_a_kernel_gets_a_branch_with_one_commit_and_a_pull_request(world: World) -> None:
@@ -171,6 +186,92 @@ def test_a_no_outlives_an_edited_body(world: World) -> None:
     world.forge.close_pull_request(1)
 
     assert world.publish() == Declined(number=1)
+
+
+def test_a_lifted_no_is_none_any_more_and_the_person_is_told(world: World) -> None:
+    world.publish()
+    world.forge.close_pull_request(1)
+    wish(world.store, "reopen", BRANCH, Wish(by="ann", at=1))
+
+    assert world.publish() == Opened(number=2)
+    told = find_answer(world.store, "reopen", BRANCH)
+    assert told is not None
+    assert told.told == "pull request #2 is open"
+    world.forge.close_pull_request(2)
+    assert world.publish() == Declined(number=2)
+
+
+def test_a_held_branch_is_not_touched(world: World) -> None:
+    world.publish()
+    before = world.branches()
+    hold(world.store, BRANCH, "ann")
+
+    found = world.publish(make_proposal(3.0), {"README.md": b"better"})
+
+    assert isinstance(found, HeldBack)
+    assert "pull request #1" in found.why
+    assert world.branches() == before
+    assert world.publisher().find_hold("scale", "cpu-x86-64-v3") == found
+    unhold(world.store, BRANCH)
+    assert world.publisher().find_hold("scale", "cpu-x86-64-v3") is None
+
+
+def test_no_more_pull_requests_are_open_than_the_configuration_allows(world: World) -> None:
+    world.publish()
+    world.config = BotConfig(limits=Limits(open_pull_requests=1))
+    other = make_proposal(hardware="other")
+
+    found = world.publish(other)
+
+    assert isinstance(found, HeldBack)
+    assert "1 pull request of the bot's is open" in found.why
+    assert world.publisher().find_hold("scale", "other") == found
+    assert set(world.branches()) == {"main", BRANCH}
+    assert world.publish(make_proposal(3.0), {"README.md": b"better"}) == Updated(number=1)
+    world.forge.close_pull_request(1)
+    assert world.publisher().find_hold("scale", "other") is None
+    assert world.publish(other) == Opened(number=2)
+
+
+def test_no_more_pull_requests_are_opened_in_an_hour_than_allowed(world: World) -> None:
+    world.config = BotConfig(limits=Limits(pull_requests_per_hour=1))
+    world.publish()
+    other = make_proposal(hardware="other")
+
+    assert isinstance(world.publish(other), HeldBack)
+    world.clock.now_s += 3601
+    assert world.publish(other) == Opened(number=2)
+
+
+def test_branches_are_moved_no_more_often_than_allowed(world: World) -> None:
+    world.config = BotConfig(limits=Limits(commits_per_hour=1))
+    world.publish()
+    better = (make_proposal(3.0), {"README.md": b"better"})
+
+    assert isinstance(world.publish(*better), HeldBack)
+    world.clock.now_s += 3601
+    assert world.publish(*better) == Updated(number=1)
+
+
+def test_labels_that_people_gave_it_stay_and_the_configurations_are_added(world: World) -> None:
+    world.publish()
+    shown = world.forge.pull_requests()[0]
+    world.forge.update_pull_request(1, as_draft(shown, labels=("kernelevolve", "urgent")))
+    world.config = BotConfig(labels=("perf",))
+
+    world.publish(make_proposal(3.0), {"README.md": b"better"})
+
+    assert world.forge.pull_requests()[0].labels == ("kernelevolve", "urgent", "perf")
+
+
+def test_what_was_shown_before_is_told(world: World) -> None:
+    world.publish()
+
+    world.publish(make_proposal(3.0), {"README.md": b"better"})
+
+    body = world.forge.pull_requests()[0].body
+    assert "| proposed | 2.00x |" in body
+    assert "| replaced | 3.00x |" in body
 
 
 def test_a_no_is_known_before_the_search(world: World) -> None:
