@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from tests.github.routes_actions import announce_run, end_run
 from tests.github.routes_checks import check_json
 from tests.github.routes_pulls import merge
-from tests.github.shapes import issue_json, label_json
+from tests.github.shapes import label_json
+from tests.github.shapes_tickets import issue_json
 from tests.github.state import Role, Ticket
 from tests.github.world import World
 

@@ -2,7 +2,8 @@
 
 from tests.github.asking import Ask, Reply, problem, route
 from tests.github.routes_pulls import change_ticket
-from tests.github.shapes import comment_json, issue_json, label_json, reaction_json
+from tests.github.shapes import label_json, reaction_json
+from tests.github.shapes_tickets import comment_json, issue_json
 from tests.github.state import Comment, Label, Ticket, iso
 from tests.github.world import LONGEST_BODY, RefusedError
 

@@ -3,7 +3,8 @@
 from typing import Literal
 
 from tests.github.asking import Ask, Reply, problem, route
-from tests.github.shapes import commit_json, node_id, pull_json, whole_pull_json
+from tests.github.shapes import commit_json, node_id
+from tests.github.shapes_tickets import pull_json, whole_pull_json
 from tests.github.state import Json, Pull, Ticket
 from tests.github.world import RefusedError, World
 

@@ -1,24 +1,16 @@
 """The state of the fake of GitHub, and all that can happen to it, whoever does it."""
 
-import hmac
 import itertools
-import json
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tests.github.hooks import make_delivery
 from tests.github.quirks import Quirks
 from tests.github.repository import Repository
-from tests.github.shapes import (
-    comment_json,
-    issue_json,
-    node_id,
-    repository_json,
-    user_json,
-    whole_pull_json,
-)
+from tests.github.shapes import node_id, repository_json, user_json
+from tests.github.shapes_tickets import comment_json, issue_json, push_json, whole_pull_json
 from tests.github.state import (
     Artifact,
     CheckRun,
@@ -158,20 +150,9 @@ class World:
             "id": self.installation_id,
             "node_id": node_id("Installation", self.installation_id),
         }
-        body = json.dumps(whole).encode()
-        guid = str(uuid.uuid4())
-        headers = {
-            "Content-Type": "application/json",
-            "User-Agent": "GitHub-Hookshot/fake",
-            "X-GitHub-Delivery": guid,
-            "X-GitHub-Event": event,
-            "X-GitHub-Hook-ID": "1",
-            "X-GitHub-Hook-Installation-Target-ID": str(self.app_id),
-            "X-GitHub-Hook-Installation-Target-Type": "integration",
-            "X-Hub-Signature-256": sign(self.hook_secret, body),
-        }
-        number = next(self.new_id)
-        made = Delivery(number, guid, event, action, headers, body, self.clock())
+        number, now = next(self.new_id), self.clock()
+        made = make_delivery(number, event, action, whole, secret=self.hook_secret, at=now)
+        made.headers["X-GitHub-Hook-Installation-Target-ID"] = str(self.app_id)
         self.deliveries.append(made)
         self.deliver(made)
 
@@ -290,7 +271,8 @@ class World:
             if ticket.pull and ticket.state == "open":
                 self._follow(ticket, ticket.pull, after, changed, by)
         for branch in sorted(changed):
-            self._announce_push(branch, before.get(branch), after.get(branch), by)
+            payload = push_json(self, branch, before.get(branch), after.get(branch), by)
+            self.announce("push", None, by, payload)
 
     def _follow(
         self, ticket: Ticket, pull: Pull, heads: Mapping[str, str], changed: list[str], by: User
@@ -315,35 +297,6 @@ class World:
         pull.merged_at, pull.merged_by, pull.merge_sha = self.clock(), by, merge_sha
         self.change_state(ticket, "closed", by)
 
-    def _announce_push(self, branch: str, before: str | None, after: str | None, by: User) -> None:
-        zero = "0" * 40
-        old = before if after and before and self.git.holds(after, before) else None
-        commits = [] if after is None else self.git.log(after, old, most=20)
-        listed = [
-            {
-                "id": c.sha, "tree_id": c.tree, "distinct": True, "message": c.message,
-                "timestamp": c.date, "url": f"{self.page}/commit/{c.sha}",
-                "author": {"name": c.author, "email": c.email, "username": c.author},
-                "committer": {"name": c.author, "email": c.email, "username": c.author},
-                "added": [], "removed": [], "modified": [],
-            }
-            for c in commits
-        ]  # fmt: skip
-        payload: Json = {
-            "ref": f"refs/heads/{branch}",
-            "before": before or zero,
-            "after": after or zero,
-            "created": before is None,
-            "deleted": after is None,
-            "forced": bool(before and after and old is None),
-            "base_ref": None,
-            "compare": f"{self.page}/compare/{before}...{after}",
-            "commits": listed,
-            "head_commit": listed[-1] if listed else None,
-            "pusher": {"name": by.login, "email": f"{by.login}@people"},
-        }
-        self.announce("push", None, by, payload)
-
     def _add_ticket(self, user: User, title: str, body: str | None, *, via_app: bool) -> Ticket:
         if len(body or "") > LONGEST_BODY:
             words = f"body is too long (maximum is {LONGEST_BODY} characters)"
@@ -354,11 +307,6 @@ class World:
         made = Ticket(next(self.new_id), number, user, title, body, now, now, via_app=via_app)
         self.tickets[number] = made
         return made
-
-
-def sign(secret: str, body: bytes) -> str:
-    """Return the value of the header X-Hub-Signature-256."""
-    return "sha256=" + hmac.new(secret.encode(), body, "sha256").hexdigest()
 
 
 def _refusal(field: str | None, words: str) -> RefusedError:
