@@ -5,14 +5,14 @@ holds is remembered as the text of the file, so that it outlives the process and
 later version of this program.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from daemon.config import CONFIG_PATH, BotConfig, Ceilings, cap, read_ceilings, read_config
 from daemon.logs import find_log
-from daemon.origin import Heads, UnknownRevisionError
+from daemon.origin import Heads, TooLargeError, UnknownRevisionError
 from daemon.pause import Marks
 from daemon.settings import SettingsError
 from operator_registry.document import LARGEST_FILE_BYTES
@@ -23,6 +23,7 @@ _GOOD = "config/good"
 _BROKEN = "config/broken"
 _LOOKED = "config/looked"
 _PATH = PurePosixPath(CONFIG_PATH)
+_MOST_BYTES = 2 * LARGEST_FILE_BYTES
 
 
 class Revisions(Protocol):
@@ -41,7 +42,13 @@ class Revisions(Protocol):
         ...
 
     def files(
-        self, revision: str, folder: str = "", *, under: Sequence[str] = (), named: str = ""
+        self,
+        revision: str,
+        folder: str = "",
+        *,
+        under: Sequence[str] = (),
+        named: str = "",
+        most_bytes: int | None = None,
     ) -> dict[str, bytes]:
         """Return the files of a revision, by their path below `folder`."""
         ...
@@ -133,10 +140,15 @@ def read_revision_config(workspace: Revisions, revision: str) -> tuple[str, tupl
         UnknownRevisionError: The clone does not hold the commit.
     """
     other = _PATH.with_suffix(".yaml")
-    files = workspace.files(revision, str(_PATH.parent), under=(_PATH.name, other.name))
+    names = (_PATH.name, other.name)
+    try:
+        files = workspace.files(revision, str(_PATH.parent), under=names, most_bytes=_MOST_BYTES)
+    except TooLargeError:
+        message = f"is larger than {LARGEST_FILE_BYTES // 1024} KiB"
+        return "", (Fault(path=CONFIG_PATH, line=1, message=message, remedy="shorten it"),)
     if _PATH.name in files:
-        text = _text_of(files, _PATH.name)
         # An empty file is no absent one: it says nothing, and so is a fault.
+        text = files[_PATH.name].decode("utf-8", errors="surrogateescape")
         return text, read_config(text).faults
     if other.name in files:
         fault = Fault(
@@ -147,11 +159,6 @@ def read_revision_config(workspace: Revisions, revision: str) -> tuple[str, tupl
         )
         return "", (fault,)
     return "", ()
-
-
-def _text_of(files: Mapping[str, bytes], name: str) -> str:
-    start = files[name][: LARGEST_FILE_BYTES + 1]  # enough to be told that it is too large
-    return start.decode("utf-8", errors="surrogateescape")
 
 
 def load_ceilings(path: Path | None) -> Ceilings:
