@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from daemon.bot import make_forge, make_workspace, open_bot, open_store
 from daemon.cli_arguments import MisuseError
 from daemon.duties import make_lanes
+from daemon.endings import describe_end
 from daemon.forge import Forge, ForgeError, PullRequest
 from daemon.host import detect_host
 from daemon.jobs import Jobs
 from daemon.logs import configure_logs, find_log
 from daemon.origin import WorkspaceError
 from daemon.pause import find_pause, pause, resume
-from daemon.publish import Declined, LeftAlone, Merged, Opened, Publication, Unchanged, Updated
-from daemon.report import End, Report
+from daemon.report import Report
 from daemon.role import RoleTakenError
 from daemon.serving import serve as serve_until
 from daemon.settings import Settings, SettingsError
@@ -93,31 +93,6 @@ def show_report(report: Report, terminal: Terminal) -> None:
         terminal.say("stopped: what was running is handed back")
     elif not (report.ends or report.held or report.errors):
         terminal.say("nothing to do")
-
-
-def describe_end(end: End) -> str:
-    """Return how a goal ended, in words."""
-    ratio = f" {end.ratio.estimate:.2f}x" if end.ratio else ""
-    why = f" ({end.why})" if end.why else ""
-    published = f", {describe_publication(end.publication)}" if end.publication else ""
-    return f"{end.verdict.replace('_', ' ')}{ratio}{why}{published}"
-
-
-def describe_publication(publication: Publication) -> str:
-    """Return what became of a pull request, in words."""
-    match publication:
-        case Opened(number=number):
-            return f"pull request #{number} opened"
-        case Updated(number=number):
-            return f"pull request #{number} updated"
-        case Unchanged(number=number):
-            return f"pull request #{number} shows it"
-        case Declined(number=number):
-            return f"pull request #{number} was declined"
-        case Merged():
-            return "merged already"
-        case LeftAlone(branch=branch):
-            return f"{branch} has somebody else's commits and is left alone"
 
 
 def show_status(args: Namespace, terminal: Terminal) -> int:

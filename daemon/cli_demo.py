@@ -10,7 +10,8 @@ from pathlib import Path
 from daemon.bot import make_forge, make_workspace, open_cycle
 from daemon.cli_arguments import MisuseError, find_hardware, find_operator
 from daemon.cli_bot import FAULTS as BOT_FAULTS
-from daemon.cli_bot import describe_end, draw_pull_request
+from daemon.cli_bot import draw_pull_request
+from daemon.endings import describe_end
 from daemon.jobs import Jobs
 from daemon.logs import configure_logs
 from daemon.origin import Signature

@@ -19,6 +19,8 @@ class Wish(Record):
     sha: str | None = None
     """The commit that the branch had then; where it has another one now, the answer is no."""
     budget_s: float | None = None
+    command: int = 0
+    """The number of the command in the store."""
 
 
 class Granted(Record):
@@ -27,6 +29,8 @@ class Granted(Record):
     well: bool
     told: str
     """In plain words, for the person."""
+    command: int = 0
+    """That of the wish."""
 
 
 class Marks(Protocol):
@@ -59,7 +63,9 @@ def find_wish(marks: Marks, kind: WishKind, branch: str) -> Wish | None:
 def answer_wish(marks: Marks, kind: WishKind, branch: str, told: str, *, well: bool) -> None:
     """Note what came of a wish; nothing happens where there is none."""
     if marks.recall(f"{kind}/{branch}"):
-        marks.mark(_answer(kind, branch), Granted(well=well, told=told).to_json())
+        asked = find_wish(marks, kind, branch)
+        answer = Granted(well=well, told=told, command=asked.command if asked else 0)
+        marks.mark(_answer(kind, branch), answer.to_json())
         marks.mark(f"{kind}/{branch}", "")
 
 
