@@ -92,6 +92,8 @@ class Patience:
     """The workflow's own limit is less; this one is for a runner that is gone."""
     upload_s: float = 60.0
     """A run that has ended shows its artefact by then."""
+    fetch_s: float = 3600.0
+    """The artefact can be fetched by then, or it never can: it is too large, say."""
 
 
 class Sent(Record):
@@ -253,7 +255,7 @@ class Errand:
         return None
 
     def _collect(self, run_id: int, how: str, sent: Sent) -> Result | None:
-        content = self._yard.host.artefact(run_id, ARTEFACT)
+        content = self._fetch(run_id, how)
         if content is None:
             if self._for_s() <= self._yard.patience.upload_s:
                 return None
@@ -274,6 +276,17 @@ class Errand:
         if isinstance(result, VerifyResult):
             self._forget()  # asked again it is a new question, while a goal is answered once
         return result
+
+    def _fetch(self, run_id: int, how: str) -> bytes | None:
+        try:
+            return self._yard.host.artefact(run_id, ARTEFACT)
+        except ForgeBusyError:
+            raise
+        except ForgeUnavailableError as error:
+            if self._for_s() <= self._yard.patience.fetch_s:
+                raise
+            msg = f"{how}, but its answer can't be fetched: {error}"
+            raise self._lost(msg) from error
 
     def _end_if_late(self, run: WorkflowRun) -> None:
         patience, waits = self._yard.patience, run.status == "queued"

@@ -59,6 +59,9 @@ class ActionsJobs:
         return None
 
 
+_THREADS = "away"
+
+
 @dataclass
 class Away:
     """Has others wait for jobs: `run` starts one, and says what came of it when asked again."""
@@ -70,7 +73,7 @@ class Away:
 
     def __post_init__(self) -> None:
         """Make the threads, each of which waits for one job."""
-        self._pool = ThreadPoolExecutor(self.at_once, thread_name_prefix="away")
+        self._pool = ThreadPoolExecutor(self.at_once, thread_name_prefix=_THREADS)
 
     def run(
         self,
@@ -95,7 +98,7 @@ class Away:
         with self._lock:
             future = self._going.get(key)
             if future is None:
-                if len(self._going) < self.at_once:
+                if self._under_way() < self.at_once:
                     self._going[key] = self._pool.submit(
                         self.jobs.run, task, request, on_progress=on_progress, keep_going=keep_going
                     )
@@ -105,6 +108,13 @@ class Away:
             del self._going[key]
         return future.result()
 
+    def _under_way(self) -> int:
+        """Return how many jobs are not done; forget results that nobody has come for."""
+        done = [key for key, future in self._going.items() if future.done()]
+        for key in done[: -self.at_once]:
+            del self._going[key]  # a search's is found again by its tag
+        return sum(not future.done() for future in self._going.values())
+
     def is_going(self, key: str) -> bool:
         """Return whether a job is under way or has a result that nobody has asked for yet."""
         with self._lock:
@@ -113,6 +123,11 @@ class Away:
     def close(self) -> None:
         """Wait for the threads, which end soon once `keep_going` says no."""
         self._pool.shutdown()
+
+
+def is_away() -> bool:
+    """Return whether this is a thread that waits for another machine."""
+    return threading.current_thread().name.startswith(_THREADS)
 
 
 def find_hardware(request: Record) -> HardwareSpec | None:

@@ -25,6 +25,7 @@ from optimizer.errors import OptimizerError
 from optimizer.job import (
     ErrorEvent,
     OptimizeRequest,
+    OptimizeResult,
     PhaseEvent,
     ResultEvent,
     VerifyRequest,
@@ -72,7 +73,7 @@ def _do(parcel: Parcel, settings: Settings) -> ResultEvent | ErrorEvent:
         TemporaryDirectory(prefix="kernelevolve-job-") as folder,
         heeding_signals() as stop,
     ):
-        request = _local(parcel, settings, Path(folder))
+        request = localize(parcel, settings, Path(folder))
         try:
             result = Jobs().run(
                 parcel.task, request, on_progress=_tell, keep_going=lambda: not stop.is_set()
@@ -81,12 +82,12 @@ def _do(parcel: Parcel, settings: Settings) -> ResultEvent | ErrorEvent:
             return ErrorEvent(error=error.error, message=error.message)
         except JobError as error:
             return ErrorEvent(error=type(error).__name__, message=str(error))
-    if result is None:
+    if result is None or (isinstance(result, OptimizeResult) and result.message == "stopped"):
         return ErrorEvent(error=_STOPPED, message="stopped before there was a result")
     return ResultEvent(result=result)
 
 
-def _local(parcel: Parcel, settings: Settings, folder: Path) -> OptimizeRequest | VerifyRequest:
+def localize(parcel: Parcel, settings: Settings, folder: Path) -> OptimizeRequest | VerifyRequest:
     """Return the request with this machine's own folders, database and rules in it."""
     artefacts = settings.state / "artefacts"
     if isinstance(parcel, SearchParcel):
