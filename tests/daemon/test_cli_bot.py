@@ -100,6 +100,36 @@ def test_the_status_shows_what_waits_and_what_ended(
     assert json.loads(capsys.readouterr().out)["ended"][0]["end"]["verdict"] == "better"
 
 
+def test_while_paused_nothing_is_searched(
+    origin: Origin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    origin.add_operator("better 2.0")
+
+    assert main(["pause", "the", "cooling", "failed"]) == 0
+    assert main(["run", "--once"]) == 0
+    assert "paused: the cooling failed" in capsys.readouterr().out
+    assert main(["status"]) == 0
+    assert "paused: the cooling failed" in capsys.readouterr().out
+    assert main(["pr", "list"]) == 0
+    assert "no pull requests" in capsys.readouterr().out
+
+    assert main(["resume"]) == 0
+    assert main(["run", "--once"]) == 0
+    said = capsys.readouterr().out
+    assert "no longer paused: the cooling failed" in said
+    assert "pull request #1 opened" in said
+
+
+def test_a_pause_needs_no_reason_and_a_resume_no_pause(
+    origin: Origin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pause"]) == 0
+    assert "paused: no reason given" in capsys.readouterr().out
+    assert main(["resume"]) == 0
+    assert main(["resume"]) == 0
+    assert "nothing is paused" in capsys.readouterr().out
+
+
 def test_sigterm_ends_a_turn_that_is_told_as_stopped(origin: Origin, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     origin.add_operator(f"note {notes}; sleep 60; better 2.0")
