@@ -34,7 +34,22 @@ def load_description() -> Json:
     """Return the whole description; skip the test where npm is absent."""
     text = (unpack(PACKAGE, _FILE) / _FILE).read_text(encoding="utf-8")
     loaded: Json = json.loads(text)
+    _mend(loaded["paths"])
     return loaded
+
+
+def _mend(paths: Json) -> None:
+    """Put right where the schemas contradict what the text beside them says, and GitHub does."""
+    listed = paths["/app/installations"]["get"]["responses"]["200"]["content"]["application/json"]
+    # An account is a person or an enterprise; the list wants it to be both at once.
+    listed["schema"]["items"] = {"$ref": "#/components/schemas/installation"}
+    for method in ("post", "put"):
+        # The names may come as a bare list and, to PUT, there may be none.
+        content = paths[_LABELS][method]["requestBody"]["content"]["application/json"]
+        forms = content["schema"]["oneOf"]
+        forms.append({"type": "array", "items": {"type": "string"}})
+        if method == "put":
+            forms[0]["properties"]["labels"].pop("minItems")
 
 
 def find_violations(route: Route, ask: Ask, reply: Reply) -> list[str]:
@@ -90,11 +105,6 @@ def _check_body(method: str, template: str, schema: Json, raw: bytes) -> Iterato
     except ValueError:
         yield "the body is no JSON"
         return
-    if template == _LABELS:
-        # The text allows a bare list and, to PUT, an empty one; the schema beside it forgot both.
-        body = {"labels": body} if isinstance(body, list) else body
-        if method == "PUT" and body == {"labels": []}:
-            return
     yield from _faults(f"{method} {template} body", schema, body)
     names = _property_names(schema)
     if isinstance(body, dict) and names:
@@ -169,7 +179,7 @@ def _faults(pointer: str, schema: Json, value: object) -> Iterator[str]:
         _validators[pointer] = jsonschema_rs.Draft4Validator(whole, validate_formats=True)
     for error in _validators[pointer].iter_errors(value):
         where = "/".join(str(step) for step in error.instance_path)
-        yield f"{where or 'body'}: {error.message[:300]}"
+        yield f"{where or 'body'}: {error.message[-300:]}"
 
 
 def _components(part: object) -> Json:

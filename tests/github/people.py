@@ -15,7 +15,7 @@ from tests.github.world import World
 Files = Mapping[str, str | bytes | None]
 
 
-@dataclass
+@dataclass(repr=False)
 class People:
     """All of it happens at once, as if by the website."""
 

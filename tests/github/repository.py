@@ -95,7 +95,7 @@ class Repository:
         self, tree: str, parents: tuple[str, ...], *, by: str, message: str, at: float
     ) -> str:
         who = {f"GIT_{role}_NAME": by for role in ("AUTHOR", "COMMITTER")}
-        who |= {f"GIT_{role}_EMAIL": f"{by}@people" for role in ("AUTHOR", "COMMITTER")}
+        who |= {f"GIT_{role}_EMAIL": email_of(by) for role in ("AUTHOR", "COMMITTER")}
         who |= {f"GIT_{role}_DATE": f"{int(at)} +0000" for role in ("AUTHOR", "COMMITTER")}
         named = [part for parent in parents for part in ("-p", parent)]
         return self.git("commit-tree", tree, *named, "-m", message, env=_WHERE | who)
@@ -190,6 +190,11 @@ class Repository:
             check=check,
             env=env,
         )
+
+
+def email_of(login: str) -> str:
+    """Return the address under which somebody's commits stand."""
+    return f"{login.removesuffix('[bot]')}@users.noreply.github.com"
 
 
 def _count(lines: str) -> int:

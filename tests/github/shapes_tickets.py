@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from tests.github.repository import email_of
 from tests.github.shapes import (
     association,
     label_json,
@@ -188,5 +189,5 @@ def push_json(world: "World", branch: str, before: str | None, after: str | None
         "compare": f"{world.page}/compare/{before}...{after}",
         "commits": listed,
         "head_commit": listed[-1] if listed else None,
-        "pusher": {"name": by.login, "email": f"{by.login}@people"},
+        "pusher": {"name": by.login, "email": email_of(by.login)},
     }
