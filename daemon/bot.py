@@ -12,7 +12,7 @@ from daemon.github_forge import GitHubForge
 from daemon.github_setup import find_origin, make_client, make_credentials
 from daemon.health import Health
 from daemon.host import detect_host
-from daemon.jobs import Jobs, Progress
+from daemon.jobs import Progress, RunsJobs
 from daemon.local_forge import LocalForge
 from daemon.pause import find_pause
 from daemon.planner import Work
@@ -40,15 +40,18 @@ class Bot:
     branches: Branches
     role: Role
     health: Health
+    clock: Callable[[], float]
+    """Seconds since 1970."""
 
 
 @contextmanager
 def open_bot(
     settings: Settings,
     *,
-    jobs: Jobs,
+    jobs: RunsJobs,
     is_stopped: Callable[[], bool],
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None,
+    clock: Callable[[], float] = time.time,
 ) -> Iterator[Bot]:
     """Be the daemon of a state folder.
 
@@ -60,10 +63,10 @@ def open_bot(
     workspace = make_workspace(settings)
     forge = make_forge(settings, workspace)
     health = Health(time.monotonic)
-    with open_store(settings) as store, hold_role(store, settings.state, clock=time.time) as role:
+    with open_store(settings) as store, hold_role(store, settings.state, clock=clock) as role:
         store.release_all()  # whoever claimed them is gone: this process has the role
 
-        branches = make_branches(settings, workspace, forge, store)
+        branches = make_branches(settings, workspace, forge, store, clock=clock)
         site = make_site(forge, workspace)
 
         def make_publisher(base: str) -> Publisher:
@@ -84,18 +87,18 @@ def open_bot(
             signing_key=settings.signing_key,
             accept_weak_sandbox=settings.accept_weak_sandbox,
             holder=role.holder,
-            clock=time.time,
+            clock=clock,
             keep_going=keep_going,
             on_progress=on_progress,
         )
-        yield Bot(settings, cycle, store, forge, workspace, branches, role, health)
+        yield Bot(settings, cycle, store, forge, workspace, branches, role, health, clock)
 
 
 @contextmanager
 def open_cycle(
     settings: Settings,
     *,
-    jobs: Jobs,
+    jobs: RunsJobs,
     is_stopped: Callable[[], bool],
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None,
 ) -> Iterator[Cycle]:
@@ -139,11 +142,20 @@ def make_workspace(settings: Settings) -> Workspace:
     return Workspace(settings.registry, folder)
 
 
-def make_branches(settings: Settings, workspace: Workspace, forge: Forge, store: Store) -> Branches:
+def make_branches(
+    settings: Settings,
+    workspace: Workspace,
+    forge: Forge,
+    store: Store,
+    *,
+    clock: Callable[[], float],
+) -> Branches:
     """Return our branches at the origin."""
     name, email = settings.author_name, settings.author_email
     host = forge if isinstance(forge, GitHubForge) else None
-    return Branches(workspace, store, name, email, me=lambda: host.me if host else None)
+    return Branches(
+        workspace, store, name, email, me=lambda: host.me if host else None, clock=clock
+    )
 
 
 def make_site(forge: Forge, workspace: Workspace) -> Site:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from daemon.agenda import in_order
 from daemon.forge import ForgeError
 from daemon.host import Host
-from daemon.jobs import JobError, Jobs, Progress
+from daemon.jobs import JobError, Progress, RunsJobs
 from daemon.logs import find_log
 from daemon.origin import WorkspaceError
 from daemon.planner import Work, plan, queued
@@ -44,7 +44,7 @@ class Cycle:
     watch: Watch
     make_publisher: Callable[[str], Publisher]
     """From the name of the branch that pull requests go to."""
-    jobs: Jobs
+    jobs: RunsJobs
     host: Host
     state: Path
     store_url: str
