@@ -1,0 +1,121 @@
+"""People who talk to the bot on the fake of GitHub, and the bot's parts that answer."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from daemon.command_duties import CommandParts, make_command_parts
+from daemon.config import BotConfig
+from daemon.forge import PullRequestDraft
+from daemon.github_forge import GitHubForge
+from daemon.planner import queued
+from daemon.pull_request import branch_name
+from operator_registry.diff import Goal
+from operator_registry.registry import CATALOG, Registry, load_registry
+from optimizer.store import Store, StoredCommand, StoredGoal
+from tests.fakes import FakeClock
+from tests.github.fake import FakeGitHub
+from tests.github.hosts import make_clock, open_forge
+
+OPERATOR, HARDWARE = "gelu_bias", "cpu-x86-64-v3"
+BRANCH = branch_name(OPERATOR, HARDWARE)
+REVISION = "f" * 40
+WRITER, READER, STRANGER = "wendy", "rob", "sam"
+
+
+@lru_cache
+def catalogue() -> Registry:
+    return load_registry(CATALOG)
+
+
+@dataclass
+class Talk:
+    """A pull request of the bot's, an issue of somebody's, and the bot's parts."""
+
+    github: FakeGitHub
+    forge: GitHubForge
+    store: Store
+    clock: FakeClock
+    config: BotConfig = field(default_factory=BotConfig)
+    paused: bool = False
+    request: int = 0
+    issue: int = 0
+    parts: CommandParts = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin a process of the bot's."""
+        self.restart()
+
+    def restart(self) -> None:
+        self.parts = make_command_parts(
+            self.forge,
+            self.store,
+            config=lambda: self.config,
+            find_registry=lambda: (REVISION, catalogue()),
+            is_paused=lambda: self.paused,
+            clock=self.clock,
+        )
+
+    def say(self, body: str, *, by: str = WRITER, on: int | None = None) -> int:
+        """Write a comment, below the pull request where nothing else is said."""
+        return self.github.comment(on or self.request, by, body)
+
+    def round(self) -> None:
+        """Have each part run once, and three seconds pass."""
+        for lane in self.parts.lanes().values():
+            for duty in lane:
+                duty.part.run()
+        self.clock.now_s += 3
+
+    def settle(self, rounds: int = 8) -> None:
+        for _ in range(rounds):
+            self.round()
+
+    def ask(self, body: str, *, by: str = WRITER, on: int | None = None) -> StoredCommand:
+        """Write a comment with one command, and return what has become of it."""
+        comment = self.say(body, by=by, on=on)
+        self.settle()
+        (command,) = (c for c in self.store.commands() if c.comment_id == comment)
+        return command
+
+    def reactions(self, comment_id: int) -> list[str]:
+        me = self.github.bot.login
+        return [content for who, content in self.github.reactions(comment_id) if who == me]
+
+    def said(self, number: int | None = None) -> list[str]:
+        """Return the bot's comments, the status comment first if there is one."""
+        at = number or self.request
+        bodies = [
+            c.body
+            for c in self.github.world.comments.values()
+            if c.number == at and c.user.id == self.github.bot.id
+        ]
+        return sorted(bodies, key=lambda body: not body.startswith("<!-- kernelevolve status"))
+
+    def goals(self) -> tuple[StoredGoal, ...]:
+        return self.store.pending_goals()
+
+    def queue(self, operator: str = OPERATOR, *, revision: str = REVISION) -> str:
+        """Queue a goal as a change of the registry does, and return its key."""
+        goal = Goal(operator=operator, hardware=HARDWARE, reasons=("added",), share_of_time=0.0)
+        made = queued(goal, catalogue(), revision=revision)
+        self.store.enqueue(made, now=self.clock())
+        return made.key
+
+
+@contextmanager
+def talking(folder: Path) -> Iterator[Talk]:
+    with FakeGitHub(folder) as github, Store(f"sqlite:///{folder / 'store.sqlite'}") as store:
+        store.migrate()
+        clock = make_clock(github)
+        for login, role in ((WRITER, "write"), (READER, "read"), ("mia", "maintain")):
+            github.set_role(login, role)  # type: ignore[arg-type] # one of its roles each
+        talk = Talk(github, open_forge(github, clock=clock), store, clock)
+        github.push(BRANCH, {"kernels/x": "x"}, github.bot.login)
+        draft = PullRequestDraft(title="faster", body="b", head=BRANCH, base="main")
+        talk.request = talk.forge.open_pull_request(draft).number
+        talk.issue = github.open_issue("octo", "a question")
+        talk.round()
+        yield talk
