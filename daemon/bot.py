@@ -6,8 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from daemon.branches import Branches
+from daemon.config_watch import ConfigWatch, load_ceilings
 from daemon.cycle import Cycle
 from daemon.forge import Forge
+from daemon.gate import Gate
 from daemon.github_forge import GitHubForge
 from daemon.github_setup import find_origin, make_client, make_credentials
 from daemon.health import Health
@@ -38,10 +40,16 @@ class Bot:
     forge: Forge
     workspace: Workspace
     branches: Branches
+    config: ConfigWatch
+    gate: Gate
     role: Role
     health: Health
     clock: Callable[[], float]
     """Seconds since 1970."""
+
+    def is_paused(self) -> bool:
+        """Return whether all is paused."""
+        return find_pause(self.store) is not None
 
 
 @contextmanager
@@ -67,6 +75,8 @@ def open_bot(
         store.release_all()  # whoever claimed them is gone: this process has the role
 
         branches = make_branches(settings, workspace, forge, store, clock=clock)
+        config = make_config(settings, workspace, store)
+        gate = Gate(config, store, clock)
         site = make_site(forge, workspace)
 
         def make_publisher(base: str) -> Publisher:
@@ -91,7 +101,19 @@ def open_bot(
             keep_going=keep_going,
             on_progress=on_progress,
         )
-        yield Bot(settings, cycle, store, forge, workspace, branches, role, health, clock)
+        yield Bot(
+            settings=settings,
+            cycle=cycle,
+            store=store,
+            forge=forge,
+            workspace=workspace,
+            branches=branches,
+            config=config,
+            gate=gate,
+            role=role,
+            health=health,
+            clock=clock,
+        )
 
 
 @contextmanager
@@ -140,6 +162,21 @@ def make_workspace(settings: Settings) -> Workspace:
         msg = "no registry is set; set KERNELEVOLVE_REGISTRY to the URL or path of its repository"
         raise SettingsError(msg)
     return Workspace(settings.registry, folder)
+
+
+def make_config(settings: Settings, workspace: Workspace, store: Store) -> ConfigWatch:
+    """Return what looks at the registry's configuration.
+
+    Raises:
+        SettingsError: The file of ceilings can't be read.
+    """
+    return ConfigWatch(
+        workspace=workspace,
+        memory=store,
+        base=settings.base,
+        ceilings=load_ceilings(settings.ceilings),
+        is_required=settings.onboarding and settings.forge != "local",
+    )
 
 
 def make_branches(

@@ -1,11 +1,126 @@
-"""Which stewards there are, and what each does in which order."""
+"""Which stewards there are, and what each does in which order.
+
+One thread answers people and stops what they want stopped; another does what they ask for; a third
+sees to all that may take minutes. So the first is never behind the others.
+"""
 
 from collections.abc import Mapping, Sequence
 
+from daemon.asking import FindRegistry
 from daemon.bot import Bot
+from daemon.command_runner import CommandRunner
+from daemon.command_status import StatusComments
+from daemon.config_notice import ConfigNotice
+from daemon.dashboard_issue import Dashboard
+from daemon.github_access import App
+from daemon.github_deliveries import GitHubDeliveries
+from daemon.github_forge import GitHubForge
+from daemon.intake import Intake
+from daemon.onboarding import Onboarding
+from daemon.outbox import Outbox
+from daemon.permissions import Permissions
+from daemon.redelivery import Redelivery
+from daemon.registry_check import RegistryCheck
+from daemon.scene import Scenes
 from daemon.steward import Duty
+from operator_registry.registry import Registry
+
+ANSWERS, COMMANDS, UPKEEP = "answers", "commands", "upkeep"
+"""The stewards' names."""
+_CONFIG_S = 30.0
+_CHECK_S = 30.0
+_BOARD_S = 60.0
+_REDELIVERY_S = 3600.0
 
 
 def make_lanes(bot: Bot) -> Mapping[str, Sequence[Duty]]:
-    """Return the stewards by name; none where the code host has no people on it."""
-    return {}
+    """Return the stewards' duties by their names; none where the code host has no people on it."""
+    host = bot.forge
+    if not isinstance(host, GitHubForge):
+        return {}
+    permissions = Permissions(host, bot.clock)
+
+    def make_runner(*, stops: bool) -> CommandRunner:
+        return CommandRunner(
+            host=host,
+            store=bot.store,
+            config=bot.config.in_force,
+            permissions=permissions,
+            find_registry=_find_registry(bot),
+            is_paused=bot.is_paused,
+            clock=bot.clock,
+            stops=stops,
+        )
+
+    def make_outbox(*, urgent: bool) -> Outbox:
+        status = StatusComments(bot.store, lambda number: Scenes(host).look(number), bot.clock)
+        return Outbox(host, bot.store, status.render, bot.is_paused, bot.clock, urgent=urgent)
+
+    return {
+        # What runs on while all is paused heeds the pause itself: `/stop` and `/status` are done.
+        ANSWERS: (
+            Duty(
+                "intake", Intake(host, bot.store, bot.config.in_force, bot.clock), while_paused=True
+            ),
+            Duty("stops", make_runner(stops=True), while_paused=True),
+            Duty("acknowledgements", make_outbox(urgent=True), while_paused=True, at_the_end=True),
+        ),
+        COMMANDS: (
+            Duty("commands", make_runner(stops=False), while_paused=True),
+            Duty("outbox", make_outbox(urgent=False), while_paused=True),
+        ),
+        UPKEEP: tuple(_make_upkeep(bot, host)),
+    }
+
+
+def _make_upkeep(bot: Bot, host: GitHubForge) -> Sequence[Duty]:
+    settings, watch = bot.settings, bot.cycle.watch
+    notice = ConfigNotice(host, bot.store, bot.config, bot.clock)
+    dashboard = Dashboard(
+        host=host,
+        store=bot.store,
+        watch=watch,
+        config=bot.config,
+        gate=bot.gate,
+        machine=bot.cycle.host,
+        clock=bot.clock,
+        find_faults=lambda: bot.health.report(paused=False).faults,
+    )
+    check = RegistryCheck(
+        host=host,
+        workspace=bot.workspace,
+        marks=bot.store,
+        ceilings=bot.config.ceilings,
+        folder=settings.folder,
+        base=settings.base,
+    )
+    duties = [
+        Duty("configuration", bot.config, every_s=_CONFIG_S),
+        Duty("configuration notice", notice, every_s=_CONFIG_S),
+        Duty("registry check", check, every_s=_CHECK_S),
+        Duty("dashboard", dashboard, every_s=_BOARD_S),
+    ]
+    if settings.onboarding:
+        onboarding = Onboarding(
+            host=host,
+            repository=bot.workspace,
+            marks=bot.store,
+            config=bot.config,
+            find_registry=watch.current,
+            clock=bot.clock,
+            name=settings.author_name,
+            email=settings.author_email,
+        )
+        duties.append(Duty("onboarding", onboarding, every_s=_BOARD_S))
+    if settings.takes_webhooks and isinstance(host.client.access, App):
+        redelivery = Redelivery(GitHubDeliveries(host.client), bot.store, bot.clock)
+        duties.append(Duty("redelivery", redelivery, every_s=_REDELIVERY_S))
+    return duties
+
+
+def _find_registry(bot: Bot) -> FindRegistry:
+    def find() -> tuple[str, Registry] | None:
+        revision, registry = bot.cycle.watch.processed(), bot.cycle.watch.current()
+        return None if revision is None or registry is None else (revision, registry)
+
+    return find
