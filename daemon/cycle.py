@@ -34,6 +34,7 @@ log = find_log(__name__)
 _ATTEMPTS = 3
 """A goal whose job died so often is given up."""
 _CLAIM_S = 3600.0
+_AWAY = "a runner of the code host works on it"
 
 
 @dataclass
@@ -56,6 +57,8 @@ class Cycle:
     """What kernels are signed with; unsigned where it is None."""
     accept_weak_sandbox: bool = False
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None
+    is_away: Callable[[str], bool] = lambda _key: False
+    """Whether the search of a goal's key runs on another machine; a later turn asks again."""
     _planned: list[str] = field(default_factory=list, init=False)
     _ends: list[End] = field(default_factory=list, init=False)
     _errors: list[str] = field(default_factory=list, init=False)
@@ -140,6 +143,8 @@ class Cycle:
                     break
                 if self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=now):
                     self._try(goal, works[goal.key], publisher, revision)
+                    if self.is_away(goal.key):
+                        held.append(Held(operator=goal.operator, hardware=goal.hardware, why=_AWAY))
         return tuple(held)
 
     def _find_obstacle(self, goal: StoredGoal, work: Work) -> str | None:
@@ -173,10 +178,10 @@ class Cycle:
         except (WorkspaceError, ForgeError, KeyFileError) as error:
             end = None
             self._fail("not published yet", error, goal=goal)
-        if end is None:
-            self.store.release(goal.key, self.holder)
-        else:
+        if end is not None:
             self._finish(goal, end)
+        elif not self.is_away(goal.key):
+            self.store.release(goal.key, self.holder)
 
     def _search(
         self, goal: StoredGoal, work: Work, publisher: Publisher, revision: str
@@ -188,22 +193,31 @@ class Cycle:
             return End.of(goal, "declined", why, publication=refusal)
         if publisher.find_hold(goal.operator, goal.hardware) is not None:
             return None  # it is proven already, and told again once it may be shown
-        log.info("search started", operator=goal.operator, hardware=goal.hardware)
+        if not self.is_away(goal.key):
+            log.info("search started", operator=goal.operator, hardware=goal.hardware)
         result = self.jobs.run(
             "optimize",
             self._request(goal, work, revision),
             on_progress=lambda event: self._progress(work, event),
-            keep_going=lambda: self.keep_going() and find_stop(self.store, goal.key) is None,
+            keep_going=lambda: self.keep_going() and self._is_wanted(goal),
         )
         if end := self._find_stop(goal):
             return end
         if not isinstance(result, OptimizeResult) or result.message == "stopped":
-            log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
+            if not self.is_away(goal.key):
+                log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
             return None
         publication = self._publish(goal, work, result, publisher, revision)
         if isinstance(publication, HeldBack):
             return None
         return End.of_result(goal, result, publication)
+
+    def _is_wanted(self, goal: StoredGoal) -> bool:
+        """Return whether a search should go on; asked from other threads too."""
+        if find_stop(self.store, goal.key) is not None:
+            return False
+        known = self.store.find_goal(goal.key)  # a later revision may have taken its place
+        return known is not None and known.finished_at is None
 
     def _find_stop(self, goal: StoredGoal) -> End | None:
         """Return the end of a goal that a person wants no more of."""

@@ -27,6 +27,8 @@ class Host:
     cpu_arch: str
     """The level of x86-64, such as ``x86-64-v3``."""
     gpus: tuple[Gpu, ...] = ()
+    has_runners: bool = False
+    """Whether the code host's runners do what this machine can't."""
 
     @property
     def cpu(self) -> str:
@@ -34,7 +36,19 @@ class Host:
         return f"cpu-{self.cpu_arch}"
 
     def find_obstacle(self, hardware: HardwareSpec) -> str | None:
-        """Return why results for a hardware can't be made here; None where they can."""
+        """Return why results for a hardware can't be made, here or by a runner, if they can't."""
+        obstacle = self._find_own_obstacle(hardware)
+        if obstacle is None or not self.has_runners:
+            return obstacle
+        if hardware.runner.labels:
+            return None
+        return f"{obstacle}, and no runner is named for it (`runner: {{labels: [...]}}`)"
+
+    def is_here(self, hardware: HardwareSpec) -> bool:
+        """Return whether this machine itself can make results for a hardware."""
+        return self._find_own_obstacle(hardware) is None
+
+    def _find_own_obstacle(self, hardware: HardwareSpec) -> str | None:
         wanted = hardware.compile.arch
         if hardware.target == "cpu":
             if wanted == self.cpu_arch:
@@ -47,9 +61,13 @@ class Host:
         return f"needs a GPU {hardware.name} ({wanted}); this machine has {found}"
 
 
-def detect_host() -> Host:
-    """Return what this machine is."""
-    return Host(cpu_arch=host_cpu_arch(), gpus=_gpus())
+def detect_host(*, has_runners: bool = False) -> Host:
+    """Return what this machine is.
+
+    Args:
+        has_runners: Whether the code host's runners do what it can't.
+    """
+    return Host(cpu_arch=host_cpu_arch(), gpus=_gpus(), has_runners=has_runners)
 
 
 def read_gpus(lines: Sequence[str]) -> tuple[Gpu, ...]:

@@ -6,38 +6,15 @@ from dataclasses import dataclass
 from daemon.actions_runner import Away, find_hardware
 from daemon.host import Host
 from daemon.jobs import Progress, RunsJobs, Task
-from operator_registry.hardware import HardwareSpec
 from operator_registry.record import Record
 from optimizer.job import Result
-
-
-@dataclass(frozen=True)
-class Reach:
-    """What hardware can be worked on, here or elsewhere."""
-
-    host: Host
-    has_runners: bool = False
-    """Whether the code host's runners may be asked."""
-
-    def find_obstacle(self, hardware: HardwareSpec) -> str | None:
-        """Return why nothing can be made for a hardware; None where it can, here or elsewhere."""
-        obstacle = self.host.find_obstacle(hardware)
-        if obstacle is None or not self.has_runners:
-            return obstacle
-        if hardware.runner.labels:
-            return None
-        return f"{obstacle}, and no runner is named for it (`runner: {{labels: [...]}}`)"
-
-    def is_here(self, hardware: HardwareSpec) -> bool:
-        """Return whether this machine can do it itself."""
-        return self.host.find_obstacle(hardware) is None
 
 
 @dataclass(frozen=True)
 class Routes:
     """Sends each job to where it can be done."""
 
-    reach: Reach
+    host: Host
     here: RunsJobs
     away: Away | None = None
 
@@ -69,6 +46,6 @@ class Routes:
 
     def _pick(self, request: Record) -> RunsJobs:
         hardware = find_hardware(request)
-        if self.away is None or hardware is None or self.reach.is_here(hardware):
+        if self.away is None or hardware is None or self.host.is_here(hardware):
             return self.here
         return self.away
