@@ -82,7 +82,8 @@ class Repository:
             self.git("read-tree", parents[0] if parents else "--empty", env=where)
             for path, content in files.items():
                 if content is None:
-                    self.git("update-index", "--force-remove", path, env=where)
+                    gone = f"0 {'0' * 40}\t{path}\n".encode()
+                    self.git("update-index", "--index-info", stdin=gone, env=where)
                     continue
                 data = content.encode() if isinstance(content, str) else content
                 blob = self.git("hash-object", "-w", "--stdin", stdin=data)
