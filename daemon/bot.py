@@ -1,10 +1,12 @@
 """Puts the daemon's parts together, as the settings say."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from daemon.actions_runner import is_away
 from daemon.branches import Branches
 from daemon.config_watch import ConfigWatch, load_ceilings
 from daemon.cycle import Cycle
@@ -21,6 +23,7 @@ from daemon.planner import Work
 from daemon.publish import Publisher
 from daemon.pull_request import Site
 from daemon.role import Role, hold_role
+from daemon.routing import Routes, make_away
 from daemon.settings import Settings, SettingsError
 from daemon.watch import Watch
 from daemon.workspace import Workspace
@@ -36,6 +39,8 @@ class Bot:
 
     settings: Settings
     cycle: Cycle
+    jobs: Routes
+    """Does jobs here, or has a runner of the code host do them."""
     store: Store
     forge: Forge
     workspace: Workspace
@@ -82,16 +87,33 @@ def open_bot(
         def make_publisher(base: str) -> Publisher:
             return Publisher(branches, forge, base, site)
 
-        def keep_going() -> bool:
-            health.beat(WORK)
-            return not is_stopped() and find_pause(store) is None and role.renew()
+        ended = threading.Event()
 
+        def is_ending() -> bool:
+            return is_stopped() or ended.is_set() or not role.renew()
+
+        def keep_going() -> bool:
+            if not is_away():  # who waits for another machine is no sign of this loop's life
+                health.beat(WORK)
+            return not is_ending() and find_pause(store) is None
+
+        routes = Routes(
+            host=detect_host(has_runners=bool(settings.actions_workflow)),
+            here=jobs,
+            away=make_away(
+                settings,
+                forge,
+                store,
+                find_ref=lambda: settings.base or workspace.find_heads().default,
+                is_ending=is_ending,
+            ),
+        )
         cycle = Cycle(
             store=store,
             watch=Watch(workspace, store, settings.folder, settings.base),
             make_publisher=make_publisher,
-            jobs=jobs,
-            host=detect_host(),
+            jobs=routes,
+            host=routes.host,
             state=settings.state,
             store_url=settings.store_url,
             signing_key=settings.signing_key,
@@ -100,20 +122,26 @@ def open_bot(
             clock=clock,
             keep_going=keep_going,
             on_progress=on_progress,
+            is_away=routes.is_going,
         )
-        yield Bot(
-            settings=settings,
-            cycle=cycle,
-            store=store,
-            forge=forge,
-            workspace=workspace,
-            branches=branches,
-            config=config,
-            gate=gate,
-            role=role,
-            health=health,
-            clock=clock,
-        )
+        try:
+            yield Bot(
+                settings=settings,
+                cycle=cycle,
+                jobs=routes,
+                store=store,
+                forge=forge,
+                workspace=workspace,
+                branches=branches,
+                config=config,
+                gate=gate,
+                role=role,
+                health=health,
+                clock=clock,
+            )
+        finally:
+            ended.set()
+            routes.close()
 
 
 @contextmanager

@@ -99,7 +99,8 @@ def show_status(args: Namespace, terminal: Terminal) -> int:
     """Show the queue, what holds it up, and how past goals ended."""
     settings = Settings.load()
     with open_store(settings) as store:
-        status = find_status(store, detect_host())
+        host = detect_host(has_runners=bool(settings.actions_workflow))
+        status = find_status(store, host)
     if terminal.as_json:
         terminal.tell(status)
     else:

@@ -1,11 +1,16 @@
 """Which machine does a job: this one where it has the hardware, else a runner of the code host."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.actions_runner import Away, find_hardware
+from daemon.actions_errand import Memory, Yard
+from daemon.actions_runner import ActionsJobs, Away, find_hardware
+from daemon.forge import Forge
+from daemon.github_forge import GitHubForge
 from daemon.host import Host
 from daemon.jobs import Progress, RunsJobs, Task
+from daemon.settings import Settings, SettingsError
 from operator_registry.record import Record
 from optimizer.job import Result
 
@@ -49,3 +54,27 @@ class Routes:
         if self.away is None or hardware is None or self.host.is_here(hardware):
             return self.here
         return self.away
+
+
+def make_away(
+    settings: Settings,
+    forge: Forge,
+    memory: Memory,
+    *,
+    find_ref: Callable[[], str],
+    is_ending: Callable[[], bool],
+) -> Away | None:
+    """Return what has jobs done by the code host's runners; None where none are to be asked.
+
+    Raises:
+        SettingsError: The code host has no runners.
+    """
+    if not settings.actions_workflow:
+        return None
+    if not isinstance(forge, GitHubForge):
+        msg = (
+            "KERNELEVOLVE_ACTIONS_WORKFLOW: only GitHub has runners; set KERNELEVOLVE_FORGE=github"
+        )
+        raise SettingsError(msg)
+    yard = Yard(forge, memory, settings.actions_workflow, find_ref, time.monotonic)
+    return Away(ActionsJobs(yard, is_ending), settings.actions_at_once)

@@ -49,6 +49,10 @@ class Settings(BaseModel):
     """Which installation of the App we are; where it is None, GitHub is asked for it."""
     github_token: SecretStr = SecretStr("")
     """A person's or a machine's token, in place of an App."""
+    actions_workflow: str = Field(default="", pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]*\.ya?ml)?$")
+    """The workflow that searches where this machine lacks the hardware; empty for none."""
+    actions_at_once: int = Field(default=4, ge=1, le=256)
+    """So many of its runs are waited for at once."""
     ceilings: Path | None = None
     """A file with what no registry's configuration may go beyond; see `daemon.config.Ceilings`."""
     onboarding: bool = True
