@@ -7,14 +7,15 @@ import json
 import shutil
 from collections.abc import Iterator
 from functools import cache
-
-import jsonschema_rs
+from http import HTTPStatus
 
 from tests.github.asking import Ask, Reply, Route
+from tests.github.description import Description, load
 from tests.github.npm import unpack
-from tests.github.state import Json
+from tests.github.state import Delivery, Json
 
 PACKAGE = "@octokit/openapi@23.0.2"
+HOOKS = "@octokit/openapi-webhooks@12.1.0"
 _FILE = "generated/api.github.com.json"
 _NOT_REST = "/graphql"
 _ERROR = {"$ref": "#/components/schemas/basic-error"}
@@ -30,12 +31,17 @@ def is_at_hand() -> bool:
 
 
 @cache
-def load_description() -> Json:
+def load_description() -> Description:
     """Return the whole description; skip the test where npm is absent."""
-    text = (unpack(PACKAGE, _FILE) / _FILE).read_text(encoding="utf-8")
-    loaded: Json = json.loads(text)
-    _mend(loaded["paths"])
+    loaded = load(unpack(PACKAGE, _FILE) / _FILE)
+    _mend(loaded.whole["paths"])
     return loaded
+
+
+@cache
+def load_hooks() -> Description:
+    """Return the description of webhooks."""
+    return load(unpack(HOOKS, _FILE) / _FILE)
 
 
 def _mend(paths: Json) -> None:
@@ -63,16 +69,27 @@ def find_violations(route: Route, ask: Ask, reply: Reply) -> list[str]:
     return [f"{named}: {fault}" for fault in found]
 
 
+def find_faults_of_delivery(delivery: Delivery) -> list[str]:
+    """Return what is not as GitHub describes its webhooks."""
+    named = "-".join(part for part in (delivery.event, delivery.action) if part).replace("_", "-")
+    webhook = load_hooks().whole["webhooks"].get(named)
+    if webhook is None:
+        return [f"there is no webhook {named}"]
+    schema = webhook["post"]["requestBody"]["content"]["application/json"]["schema"]
+    faults = load_hooks().find_faults(named, schema, json.loads(delivery.body))
+    return [f"webhook {named}: {fault}" for fault in faults]
+
+
 def cut(routes: list[Route]) -> Json:
     """Return the description of some routes only, with what it refers to."""
-    whole = load_description()
+    whole = load_description().whole
     paths: Json = {}
     for route in routes:
         if route.template != _NOT_REST:
             item = whole["paths"][route.template]
             paths.setdefault(route.template, {})[route.method.lower()] = item[route.method.lower()]
     kept = {"openapi": whole["openapi"], "info": whole["info"], "paths": paths}
-    return kept | {"components": _components(paths)}
+    return kept | {"components": load_description().components_of(paths)}
 
 
 def _check_request(method: str, template: str, ask: Ask) -> Iterator[str]:
@@ -95,7 +112,7 @@ def _check_query(pointer: str, operation: Json, query: dict[str, str]) -> Iterat
             yield f"there is no parameter {name}"
             continue
         read = _read(value, known[name])
-        faults = _faults(f"{pointer} ?{name}", known[name], read)
+        faults = load_description().find_faults(f"{pointer} ?{name}", known[name], read)
         yield from (f"{name}: {fault}" for fault in faults)
 
 
@@ -105,8 +122,8 @@ def _check_body(method: str, template: str, schema: Json, raw: bytes) -> Iterato
     except ValueError:
         yield "the body is no JSON"
         return
-    yield from _faults(f"{method} {template} body", schema, body)
-    names = _property_names(schema)
+    yield from load_description().find_faults(f"{method} {template} body", schema, body)
+    names = load_description().property_names(schema)
     if isinstance(body, dict) and names:
         yield from (f"there is no field {name}" for name in body if name not in names)
 
@@ -114,107 +131,37 @@ def _check_body(method: str, template: str, schema: Json, raw: bytes) -> Iterato
 def _check_reply(method: str, template: str, reply: Reply) -> Iterator[str]:
     described = _operation(method, template)["responses"]
     said = described.get(str(reply.status))
-    if said is None:
-        if reply.status not in _EVERYWHERE:
-            yield f"it answers with {', '.join(described)} only"
-        elif not isinstance(reply.body, bytes):
-            yield from _faults("error", _ERROR, reply.body)
+    if said is None and reply.status not in _EVERYWHERE:
+        yield f"it answers with {', '.join(described)} only"
         return
-    content = _resolve(said).get("content", {}).get("application/json")
     if isinstance(reply.body, bytes):
         return
-    if content is None:
-        if reply.body not in (None, {}):
-            yield "the answer has no body"
-        return
-    yield from _faults(f"{method} {template} {reply.status}", content["schema"], reply.body)
+    description = load_description()
+    content = description.resolve(said or {}).get("content", {}).get("application/json")
+    if content is not None:
+        pointer = f"{method} {template} {reply.status}"
+        yield from description.find_faults(pointer, content["schema"], reply.body)
+    elif reply.status >= HTTPStatus.BAD_REQUEST:
+        yield from description.find_faults("error", _ERROR, reply.body)
+    elif reply.body not in (None, {}):
+        yield "the answer has no body"
 
 
 def _operation(method: str, template: str) -> Json:
-    found: Json = load_description()["paths"][template][method.lower()]
+    found: Json = load_description().whole["paths"][template][method.lower()]
     return found
 
 
 def _parameters(operation: Json) -> list[Json]:
-    return [_resolve(parameter) for parameter in operation.get("parameters", [])]
-
-
-def _resolve(part: Json) -> Json:
-    while "$ref" in part:
-        found = load_description()
-        for step in part["$ref"].removeprefix("#/").split("/"):
-            found = found[step]
-        part = found
-    return part
+    return [load_description().resolve(parameter) for parameter in operation.get("parameters", [])]
 
 
 def _read(value: str, schema: Json) -> object:
     """Return a query's value as its type says; as text where it is not of it."""
-    kind = _resolve(schema).get("type")
+    kind = load_description().resolve(schema).get("type")
     try:
         if kind in _TYPES:
             return _TYPES[kind](value)
     except ValueError:
         return value
     return {"true": True, "false": False}.get(value, value) if kind == "boolean" else value
-
-
-def _property_names(schema: Json) -> set[str]:
-    """Return the fields of an object in any of its forms."""
-    schema = _resolve(schema)
-    names = set(schema.get("properties", {}))
-    for word in ("oneOf", "anyOf", "allOf"):
-        for form in schema.get(word, []):
-            names |= _property_names(form)
-    return names
-
-
-_validators: dict[str, jsonschema_rs.Draft4Validator] = {}
-
-
-def _faults(pointer: str, schema: Json, value: object) -> Iterator[str]:
-    """Say where a value is not as a schema of the description wants it, the deepest first."""
-    if pointer not in _validators:
-        whole = {"allOf": [_translated(schema)], "components": _translated(_components(schema))}
-        _validators[pointer] = jsonschema_rs.Draft4Validator(whole, validate_formats=True)
-    for error in _validators[pointer].iter_errors(value):
-        where = "/".join(str(step) for step in error.instance_path)
-        yield f"{where or 'body'}: {error.message[-300:]}"
-
-
-def _components(part: object) -> Json:
-    """Return the components that a part of the description refers to, at any remove."""
-    kept: Json = {}
-    left = list(_references(part))
-    while left:
-        _, _, kind, name = left.pop().split("/")
-        if name not in kept.setdefault(kind, {}):
-            kept[kind][name] = load_description()["components"][kind][name]
-            left += _references(kept[kind][name])
-    return kept
-
-
-def _references(part: object) -> Iterator[str]:
-    if isinstance(part, dict):
-        reference = part.get("$ref")
-        if isinstance(reference, str):
-            yield reference
-        for inner in part.values():
-            yield from _references(inner)
-    elif isinstance(part, list):
-        for inner in part:
-            yield from _references(inner)
-
-
-def _translated(part: object) -> object:
-    """Return a schema of OpenAPI 3.0 as JSON Schema: `nullable` is a type, examples are none."""
-    if isinstance(part, list):
-        return [_translated(inner) for inner in part]
-    if not isinstance(part, dict):
-        return part
-    made = {k: _translated(v) for k, v in part.items() if k not in {"example", "examples"}}
-    if isinstance(made.get("properties"), dict):
-        made["properties"] = {k: _translated(v) for k, v in part["properties"].items()}
-    if part.get("nullable") is not True:
-        return made
-    return {"anyOf": [made, {"enum": [None]}]}

@@ -52,7 +52,7 @@ from tests.github import (  # noqa: F401 - their routes enter the table
     routes_repository,
 )
 from tests.github.access import Access, app_key
-from tests.github.contract import find_violations, is_at_hand
+from tests.github.contract import find_faults_of_delivery, find_violations, is_at_hand
 from tests.github.front import API, Front
 from tests.github.hooks import Hooks, post
 from tests.github.limits import Limits, Logged
@@ -99,6 +99,7 @@ class FakeGitHub(People):
                 npm, which brings it, they are not.
         """
         self.clock = clock
+        self._checks = contract and is_at_hand()
         self.hooks = Hooks(Quirks())
         world = World(
             folder=folder / "github",
@@ -111,15 +112,20 @@ class FakeGitHub(People):
             installation_id=77,
             permissions=dict(APP_PERMISSIONS),
             hook_secret="hook secret",  # noqa: S106 - of a fake
-            deliver=self.hooks.take,
+            deliver=self._deliver,
         )
         super().__init__(world)
         self.access = Access(world)
         self.front = Front(world, self.access, self.lock, Limits(world.quirks))
-        self.front.contract = find_violations if contract and is_at_hand() else None
+        self.front.contract = find_violations if self._checks else None
         self._server: Server | None = None
         self.push("main", files or {"README.md": "# kernels\n"}, owner, message="first")
         world.deliveries.clear()
+
+    def _deliver(self, delivery: Delivery) -> None:
+        if self._checks:
+            self.front.violations += find_faults_of_delivery(delivery)
+        self.hooks.take(delivery)
 
     def __enter__(self) -> Self:
         """Start to serve."""

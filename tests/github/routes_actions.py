@@ -75,6 +75,7 @@ def run_json(world: World, run: Run) -> Json:
         "conclusion": run.conclusion,
         "workflow_id": number,
         "check_suite_id": run.id,
+        "check_suite_node_id": node_id("CheckSuite", run.id),
         "url": url,
         "html_url": f"{world.page}/actions/runs/{run.id}",
         "pull_requests": [],

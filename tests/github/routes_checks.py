@@ -23,7 +23,7 @@ def check_json(world: World, check: CheckRun) -> Json:
         "external_id": check.external_id,
         "url": url,
         "html_url": f"{world.page}/runs/{check.id}",
-        "details_url": check.details_url,
+        "details_url": check.details_url or f"{world.page}/runs/{check.id}",
         "status": check.status,
         "conclusion": check.conclusion,
         "started_at": iso(check.started_at),

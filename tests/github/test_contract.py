@@ -1,13 +1,21 @@
 """The fake of GitHub is held to GitHub's own description, and so is whoever asks it."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.github.asker import Asker, app_token
 from tests.github.asking import ROUTES, Ask, Reply, find_route
-from tests.github.contract import cut, find_violations, is_at_hand, load_description
+from tests.github.contract import (
+    cut,
+    find_faults_of_delivery,
+    find_violations,
+    is_at_hand,
+    load_description,
+)
 from tests.github.fake import FakeGitHub
 
 WORKFLOW = """\
@@ -236,9 +244,21 @@ def test_a_violation_fails_the_test_that_made_it(tmp_path: Path) -> None:
 def test_the_cut_holds_all_that_it_refers_to(host: FakeGitHub) -> None:
     described = cut(ROUTES)
 
-    assert len(described["paths"]) < 80 < len(load_description()["paths"])
+    assert len(described["paths"]) < 80 < len(load_description().whole["paths"])
     text = str(described)
-    for kind, parts in load_description()["components"].items():
+    for kind, parts in load_description().whole["components"].items():
         for name in parts:
             if f"'#/components/{kind}/{name}'" in text:
                 assert name in described["components"][kind]
+
+
+def test_a_bad_webhook_is_a_violation(host: FakeGitHub) -> None:
+    host.open_issue("ann", "T")
+    delivery = host.deliveries[-1]
+    payload = json.loads(delivery.body)
+
+    assert find_faults_of_delivery(delivery) == []
+    for name in ("issue", "sender", "repository"):
+        lacking = json.dumps({k: v for k, v in payload.items() if k != name}).encode()
+        assert name in "".join(find_faults_of_delivery(replace(delivery, body=lacking)))
+    assert find_faults_of_delivery(replace(delivery, action="exploded"))

@@ -60,7 +60,7 @@ class World:
     hook_secret: str
     private: bool = False
     hook_url: str | None = None
-    base: str = ""
+    base: str = "http://127.0.0.1"
     """The server's address, without a slash at its end."""
     deliver: Callable[[Delivery], None] = lambda _: None
     git: Repository = field(init=False)
