@@ -260,6 +260,7 @@ class GitHubClient:
         error = find_error(answer, request.what)
         if error is not None:
             raise error
+        _ = answer.json  # a page of a proxy's is found out before it is kept
         self.limiter.note_answer()
         return self._kept.renewed(request, answer)
 
