@@ -104,7 +104,7 @@ class Asking:
             return f"the configuration selects no hardware {hardware}"
         most_s = config.limits.search_minutes * 60
         if budget_s > most_s and not self.permissions.allow(login, "maintain"):
-            return f"more than {most_s:g} seconds are for those with the permission maintain"
+            return f"more than {most_s:g} seconds need the permission maintain"
         return None
 
     def _queue(self, goal: QueuedGoal, command: StoredCommand) -> Deed:

@@ -35,11 +35,20 @@ _STATUS_EVERY_S = 15.0
 _RUN_S = 5.0
 _FIRST_WAIT_S = 2.0
 _LONGEST_WAIT_S = 300.0
+_LOOK_AGAIN_S = 10.0
+_UNANSWERED = "sent, and not answered"
 _MOST_REFUSALS = 3
 """What was just made may be denied for a moment; after that a no is a no."""
 _KEPT_S = MappingProxyType({"react": 3600.0})
 _USUALLY_KEPT_S = 24 * 3600.0
 """For how long it is tried while the host is away."""
+
+
+class _NotSeenError(ForgeUnavailableError):
+    """It may be there and not be shown yet: it is looked for once more before it is written."""
+
+    def __init__(self) -> None:
+        super().__init__("looked for once, and not seen")
 
 
 GONE = "gone"
@@ -158,8 +167,10 @@ class Outbox:
     def _carry_out(self, effect: StoredEffect, payload: Payload) -> None:
         self.store.start_effect(effect.id)
         last = effect.attempts + 1 >= _MOST_REFUSALS
+        # A process that died at it, like a call without an answer, may have made it.
+        unsure = effect.attempts > 0 and (effect.error or _UNANSWERED).startswith(_UNANSWERED)
         try:
-            remote = self._do(payload)
+            remote = self._do(payload, unsure=unsure)
         except ForgeBusyError as error:
             self._put_off(effect, error, until=error.retry_at)
             raise
@@ -177,26 +188,36 @@ class Outbox:
         else:
             self.store.end_effect(effect.id, now=self.clock(), remote=remote)
 
-    def _do(self, payload: Payload) -> str | None:
+    def _do(self, payload: Payload, *, unsure: bool) -> str | None:
         match payload:
             case React(comment_id=comment_id, reaction=reaction):
                 self.host.react(comment_id, reaction)
                 return None
             case NewComment(number=number, body=body, marker=marker):
-                return str(self._write(number, body, marker).id)
+                return str(self._write(number, f"{body}\n\n{marker}", marker, unsure=unsure).id)
             case EditComment(comment_id=comment_id, body=body):
                 return str(self.host.edit_comment(comment_id, body).id)
             case Sticky(number=number):
-                return self._show_status(number)
+                return self._show_status(number, unsure=unsure)
             case ShowCheck(check=check):
                 self.host.show_check(check)
                 return None
 
-    def _write(self, number: int, body: str, marker: str) -> Comment:
+    def _write(self, number: int, body: str, marker: str, *, unsure: bool) -> Comment:
         mine = find_own(self.host.comments_on(number), marker, self.host.me)
-        return mine or self.host.add_comment(number, f"{body}\n\n{marker}")
+        if mine is not None:
+            return mine
+        if unsure:
+            raise _NotSeenError
+        try:
+            return self.host.add_comment(number, body)
+        except ForgeBusyError:
+            raise
+        except ForgeUnavailableError as error:
+            msg = f"{_UNANSWERED}: {error}"
+            raise ForgeUnavailableError(msg) from error
 
-    def _show_status(self, number: int) -> str | None:
+    def _show_status(self, number: int, *, unsure: bool) -> str | None:
         turn, _ = _last_turn(self.store, number)
         # First: what changes from here on is not in what is rendered next.
         self.store.mark(_turn(number), f"{turn + 1} {self.clock():.3f}")
@@ -208,10 +229,9 @@ class Outbox:
             return known
         comment = self._edit(int(known), body) if known else None
         if comment is None:
-            mine = find_own(self.host.comments_on(number), marker, self.host.me)
-            comment = self._edit(mine.id, body) if mine else None
-        if comment is None:
-            comment = self.host.add_comment(number, body)
+            comment = self._write(number, body, marker, unsure=unsure)
+            if comment.body != body:  # it was there, and our memory of it was lost
+                comment = self.host.edit_comment(comment.id, body)
         self.store.mark(f"sticky/{number}", str(comment.id))
         self.store.mark(f"sticky_body/{number}", shown)
         return str(comment.id)
@@ -226,6 +246,8 @@ class Outbox:
         self, effect: StoredEffect, error: ForgeError, *, until: float | None = None
     ) -> None:
         wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(effect.attempts, 20))
+        if isinstance(error, _NotSeenError):
+            wait_s = max(wait_s, _LOOK_AGAIN_S)
         not_before = self.clock() + wait_s if until is None else until
         self.store.put_off_effect(effect.id, not_before=not_before, error=str(error))
         log.warning("effect put off", kind=effect.kind, key=effect.key, error=str(error))

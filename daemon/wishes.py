@@ -96,6 +96,11 @@ def stop_job(marks: Marks, key: str, by: str) -> None:
 
 
 def forget_stop(marks: Marks, key: str) -> None:
+    """Let a job of this key run again: for a branch's replays, which all have the same one."""
+    marks.mark(f"stop/{key}", "")
+
+
+def forget_stop(marks: Marks, key: str) -> None:
     """Let a job of this key run again."""
     marks.mark(f"stop/{key}", "")
 

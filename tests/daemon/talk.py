@@ -1,14 +1,14 @@
 """People who talk to the bot on the fake of GitHub, and the bot's parts that answer."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from daemon.command_duties import CommandParts, make_command_parts
 from daemon.config import BotConfig
-from daemon.forge import PullRequestDraft
+from daemon.forge import ForgeError, PullRequestDraft
 from daemon.github_forge import GitHubForge
 from daemon.planner import queued
 from daemon.pull_request import branch_name
@@ -62,14 +62,15 @@ class Talk:
         """Write a comment, below the pull request where nothing else is said."""
         return self.github.comment(on or self.request, by, body)
 
-    def round(self) -> None:
-        """Have each part run once, and three seconds pass."""
+    def round(self, *, pass_s: float = 5.0) -> None:
+        """Have each part run once, as a steward does, and some seconds pass."""
         for lane in self.parts.lanes().values():
             for duty in lane:
-                duty.part.run()
-        self.clock.now_s += 3
+                with suppress(ForgeError):
+                    duty.part.run()
+        self.clock.now_s += pass_s
 
-    def settle(self, rounds: int = 8) -> None:
+    def settle(self, rounds: int = 5) -> None:
         for _ in range(rounds):
             self.round()
 
