@@ -136,6 +136,7 @@ class PullRequests(Speaker):
             made = self._ask("POST", "/pulls", wanted | {"draft": as_draft})
         except GitHubRefusedError as error:
             if as_draft and "draft pull requests are not supported" in error.told:
+                self._knows_drafts = False
                 return self._create(draft, as_draft=False)
             if "already exists" in error.told:
                 found = self._find_equal(draft)
@@ -161,7 +162,7 @@ class PullRequests(Speaker):
         return True
 
     def _set_draft(self, json: Any, old: PullRequest, wanted: bool) -> bool:  # noqa: ANN401, FBT001 - the host's JSON; see `update_pull_request`
-        if old.draft == wanted:
+        if old.draft == wanted or not self._knows_drafts:
             return False
         name = _TO_DRAFT if wanted else _TO_REVIEW
         query = (
@@ -171,8 +172,8 @@ class PullRequests(Speaker):
         with reading("pull request"):
             asked = {"query": query, "variables": {"input": {"pullRequestId": json["node_id"]}}}
         answer = self.client.ask(Request("POST", self.client.graphql, body=asked)).json
-        # Where there are no drafts, a repository of a smaller plan say, it stays as it is.
-        return isinstance(answer, dict) and not answer.get("errors")
+        self._knows_drafts = isinstance(answer, dict) and not answer.get("errors")
+        return self._knows_drafts
 
 
 def _reviewers(people: list[str]) -> dict[str, list[str]]:

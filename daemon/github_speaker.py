@@ -17,6 +17,8 @@ class Speaker:
 
     client: GitHubClient
     _me: Person | None = field(default=None, init=False)
+    _knows_drafts: bool = field(default=True, init=False)
+    """Not so in the private repositories of small plans."""
 
     @property
     def me(self) -> Person:

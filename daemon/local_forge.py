@@ -97,7 +97,7 @@ class LocalForge:
             if old.state != "open":
                 msg = f"pull request #{number} is {old.state}: it can't be changed"
                 raise ForgeRefusedError(msg)
-            wanted = {"title": draft.title, "body": draft.body, "labels": draft.labels}
+            wanted = {name: getattr(draft, name) for name in ("title", "body", "labels", "draft")}
             return self._changed(old, **wanted)
 
     def close_pull_request(self, number: int) -> PullRequest:

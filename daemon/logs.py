@@ -1,12 +1,22 @@
 """The log: JSON lines for machines, colours for people. The one module that configures it."""
 
 import logging
+import re
 from typing import Any, TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 from daemon.settings import LogFormat
+
+_SECRET = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    r"|gh[a-z]_\w{8,}|github_pat_\w{8,}"
+    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"  # a JSON web token
+    r"|eC1hY2Nlc3MtdG9rZW46[\w+/=]*"  # "x-access-token:" as git sends it
+    r"|(?<=x-access-token:)[^@\s\"']+|(?<=[Bb]earer )[\w+/=.~-]{8,}",
+    re.DOTALL,
+)
 
 
 def configure_logs(format_: LogFormat, stream: TextIO) -> None:
@@ -31,6 +41,8 @@ def configure_logs(format_: LogFormat, stream: TextIO) -> None:
     root.handlers[:] = [output]
     root.setLevel(logging.WARNING)
     logging.getLogger("daemon").setLevel(logging.INFO)
+    # It warns at each tick at which the last turn still runs: for every minute of a search.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
 def find_log(name: str) -> Any:  # noqa: ANN401 - structlog's loggers are a lazy proxy
@@ -38,13 +50,24 @@ def find_log(name: str) -> Any:  # noqa: ANN401 - structlog's loggers are a lazy
     return structlog.get_logger(name)
 
 
+def without_secrets(text: str) -> str:
+    """Return the text with every token and private key in it removed."""
+    return _SECRET.sub("[removed]", text)
+
+
+def _mask(logger: object, name: str, line: EventDict | str) -> str:
+    # After the line is written, so that no place in it is forgotten: tracebacks, arguments, keys.
+    return without_secrets(str(line))
+
+
 def _last_processors(format_: LogFormat, stream: TextIO) -> tuple[Processor, ...]:
     drop = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     coloured = stream.isatty()
     if format_ == "text" or (format_ == "auto" and coloured):
-        return (drop, structlog.dev.ConsoleRenderer(colors=coloured))
+        return (drop, structlog.dev.ConsoleRenderer(colors=coloured), _mask)
     return (
         drop,
         structlog.processors.dict_tracebacks,
         structlog.processors.JSONRenderer(sort_keys=False),
+        _mask,
     )

@@ -58,7 +58,7 @@ class FakeForge:
         if old.state != "open":
             msg = f"pull request #{number} is {old.state}"
             raise ForgeRefusedError(msg)
-        wanted = {"title": draft.title, "body": draft.body, "labels": draft.labels}
+        wanted = {name: getattr(draft, name) for name in ("title", "body", "labels", "draft")}
         return self._changed(old, **wanted)
 
     def close_pull_request(self, number: int) -> PullRequest:

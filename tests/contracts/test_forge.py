@@ -153,6 +153,15 @@ def test_an_update_changes_title_body_and_labels(host: Host) -> None:
     assert (found.title, found.body, found.labels) == ("T", "B", ())
 
 
+def test_a_draft_becomes_ready_for_review_by_an_update(host: Host) -> None:
+    host.push("work")
+    made = host.forge.open_pull_request(make_draft(draft=True))
+
+    ready = host.forge.update_pull_request(made.number, make_draft())
+
+    assert (made.draft, ready.draft) == (True, False)
+
+
 def test_an_update_without_a_change_does_nothing(host: Host) -> None:
     host.push("work")
     made = host.forge.open_pull_request(make_draft())
