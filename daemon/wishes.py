@@ -100,11 +100,6 @@ def forget_stop(marks: Marks, key: str) -> None:
     marks.mark(f"stop/{key}", "")
 
 
-def forget_stop(marks: Marks, key: str) -> None:
-    """Let a job of this key run again."""
-    marks.mark(f"stop/{key}", "")
-
-
 def find_stop(marks: Marks, key: str) -> str | None:
     """Return who wants a job to end; None where nobody does."""
     return marks.recall(f"stop/{key}") or None

@@ -6,12 +6,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from daemon.command_duties import CommandParts, make_command_parts
+from daemon.command_runner import CommandRunner
+from daemon.command_status import StatusComments
 from daemon.config import BotConfig
 from daemon.forge import ForgeError, PullRequestDraft
 from daemon.github_forge import GitHubForge
+from daemon.intake import Intake
+from daemon.outbox import Outbox
+from daemon.permissions import Permissions
 from daemon.planner import queued
 from daemon.pull_request import branch_name
+from daemon.scene import Scenes
 from operator_registry.diff import Goal
 from operator_registry.registry import CATALOG, Registry, load_registry
 from optimizer.store import Store, StoredCommand, StoredGoal
@@ -42,21 +47,46 @@ class Talk:
     paused: bool = False
     request: int = 0
     issue: int = 0
-    parts: CommandParts = field(init=False)
+    intake: Intake = field(init=False)
+    stops: CommandRunner = field(init=False)
+    acknowledgements: Outbox = field(init=False)
+    commands: CommandRunner = field(init=False)
+    outbox: Outbox = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin a process of the bot's."""
         self.restart()
 
     def restart(self) -> None:
-        self.parts = make_command_parts(
-            self.forge,
-            self.store,
-            config=lambda: self.config,
+        self.intake = Intake(self.forge, self.store, self._config, self.clock)
+        self.stops, self.commands = (self._make_runner(stops=stops) for stops in (True, False))
+        self.acknowledgements, self.outbox = (
+            self._make_outbox(urgent=urgent) for urgent in (True, False)
+        )
+
+    def _make_runner(self, *, stops: bool) -> CommandRunner:
+        return CommandRunner(
+            host=self.forge,
+            store=self.store,
+            config=self._config,
+            permissions=Permissions(self.forge, self.clock),
             find_registry=lambda: (REVISION, catalogue()),
             is_paused=lambda: self.paused,
             clock=self.clock,
+            stops=stops,
         )
+
+    def _make_outbox(self, *, urgent: bool) -> Outbox:
+        def render(number: int) -> str:
+            look = Scenes(self.forge).look
+            return StatusComments(self.store, look, self.clock).render(number)
+
+        return Outbox(
+            self.forge, self.store, render, lambda: self.paused, self.clock, urgent=urgent
+        )
+
+    def _config(self) -> BotConfig:
+        return self.config
 
     def say(self, body: str, *, by: str = WRITER, on: int | None = None) -> int:
         """Write a comment, below the pull request where nothing else is said."""
@@ -64,10 +94,9 @@ class Talk:
 
     def round(self, *, pass_s: float = 5.0) -> None:
         """Have each part run once, as a steward does, and some seconds pass."""
-        for lane in self.parts.lanes().values():
-            for duty in lane:
-                with suppress(ForgeError):
-                    duty.part.run()
+        for part in (self.intake, self.stops, self.acknowledgements, self.commands, self.outbox):
+            with suppress(ForgeError):
+                part.run()
         self.clock.now_s += pass_s
 
     def settle(self, rounds: int = 5) -> None:

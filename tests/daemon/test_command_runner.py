@@ -247,7 +247,7 @@ class TestBranch:
 
     def test_a_head_that_moved_is_not_run(self, talk: Talk) -> None:
         talk.say("/verify")
-        talk.parts.intake.run()
+        talk.intake.run()
         talk.github.push(BRANCH, {"kernels/y": "evil"}, STRANGER, base=BRANCH)
 
         talk.settle()
@@ -332,7 +332,7 @@ class TestWhoMay:
 
     def test_a_permission_that_was_taken_away_counts_when_it_is_done(self, talk: Talk) -> None:
         talk.say("/hold")
-        talk.parts.intake.run()
+        talk.intake.run()
         talk.github.set_role(WRITER, "read")
 
         talk.settle()
@@ -380,7 +380,7 @@ class TestAnswers:
 
     def test_a_deleted_comment_is_not_obeyed(self, talk: Talk) -> None:
         comment = talk.say("/hold")
-        talk.parts.intake.run()
+        talk.intake.run()
         talk.github.delete_comment(comment)
 
         talk.settle(20)

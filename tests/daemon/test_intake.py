@@ -41,17 +41,17 @@ def test_a_comment_is_taken_once_however_often_it_is_seen(talk: Talk) -> None:
 def test_the_head_is_the_one_that_was_there_when_it_came(talk: Talk) -> None:
     head = talk.github.git.heads()[BRANCH]
     talk.say("/benchmark")
-    talk.parts.intake.run()
+    talk.intake.run()
     talk.github.push(BRANCH, {"kernels/y": "y"}, STRANGER, base=BRANCH)
     talk.restart()
-    talk.parts.intake.run()
+    talk.intake.run()
 
     assert [command.head_sha for command in talk.store.commands()] == [head]
 
 
 def test_an_issue_has_no_head(talk: Talk) -> None:
     talk.say("/status", on=talk.issue)
-    talk.parts.intake.run()
+    talk.intake.run()
 
     assert [command.head_sha for command in talk.store.commands()] == [None]
 
@@ -78,7 +78,7 @@ def test_an_edited_comment_is_not_heard(talk: Talk) -> None:
 
 def test_a_command_that_is_edited_later_stays_what_it_was(talk: Talk) -> None:
     comment = talk.say("/hold")
-    talk.parts.intake.run()
+    talk.intake.run()
     talk.clock.now_s += 1
     talk.github.edit_comment(comment, "/stop", WRITER)
 
@@ -122,7 +122,7 @@ def test_lists_in_pages_are_read_to_their_end(talk: Talk) -> None:
 def test_a_kill_between_receipt_and_acknowledgement_costs_nothing(talk: Talk) -> None:
     comment = talk.say("/status")
     talk.github.quirks.faults.append(Fault("503", "POST", "/reactions$", times=1))
-    talk.parts.intake.run()
+    talk.intake.run()
     talk.restart()
 
     talk.settle(20)
@@ -134,7 +134,7 @@ def test_while_the_host_is_away_nothing_is_lost(talk: Talk) -> None:
     talk.say("/benchmark")
     talk.github.quirks.faults.append(Fault("503", "GET", "/pulls/", times=9))
     with pytest.raises(ForgeUnavailableError):
-        talk.parts.intake.run()
+        talk.intake.run()
     talk.github.quirks.faults.clear()
 
     talk.settle()
@@ -148,7 +148,7 @@ def test_stop_does_not_wait_for_what_others_want(talk: Talk) -> None:
     talk.github.quirks.faults.append(Fault("503", "GET", "/pulls/", times=9))
 
     with pytest.raises(ForgeUnavailableError):
-        talk.parts.intake.run()
+        talk.intake.run()
 
     assert texts(talk) == ["/stop"]
 
@@ -157,7 +157,7 @@ class TestDeliveries:
     def test_one_is_handled_once_its_comment_is_read(self, talk: Talk) -> None:
         deliver(talk, talk.say("/status"))
 
-        talk.parts.intake.run()
+        talk.intake.run()
 
         assert talk.store.unhandled_deliveries() == ()
         assert texts(talk) == ["/status"]
@@ -181,7 +181,7 @@ class TestDeliveries:
         assert texts(talk) == ["/status"]
         assert [delivery.id for delivery in talk.store.unhandled_deliveries()] == ["d2"]
         talk.clock.now_s += 60
-        talk.parts.intake.run()
+        talk.intake.run()
         assert talk.store.unhandled_deliveries() == ()
 
     @pytest.mark.parametrize("body", ["{}", "null", "[1]", '{"comment": 3}'])
@@ -189,14 +189,14 @@ class TestDeliveries:
         delivery = Delivery(id="d", event="issue_comment", body=body, received_at=talk.clock())
         talk.store.receive(delivery)
 
-        talk.parts.intake.run()
+        talk.intake.run()
 
         assert talk.store.unhandled_deliveries() == ()
 
     def test_of_other_events_nothing_is_to_be_taken(self, talk: Talk) -> None:
         deliver(talk, 1, event="push")
 
-        talk.parts.intake.run()
+        talk.intake.run()
 
         assert talk.store.unhandled_deliveries() == ()
 

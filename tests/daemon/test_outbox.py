@@ -129,7 +129,7 @@ def test_what_is_urgent_does_not_wait_for_the_rest(talk: Talk) -> None:
     eyes = React(comment_id=comment, reaction="eyes")
     post_reaction(talk.store, eyes, now=talk.clock(), priority=ACK)
 
-    talk.parts.acknowledgements.run()
+    talk.acknowledgements.run()
 
     assert talk.reactions(comment) == ["eyes"]
     assert talk.said(talk.issue) == []
@@ -156,7 +156,7 @@ def test_when_the_host_wants_a_rest_nothing_is_lost(talk: Talk) -> None:
     post_comment(talk.store, talk.request, "hello", key="k", now=talk.clock())
 
     with pytest.raises(ForgeBusyError):
-        talk.parts.outbox.run()
+        talk.outbox.run()
     talk.clock.now_s += 121
     talk.settle(12)
 
@@ -173,7 +173,7 @@ class TestStatusComment:
 
     def test_changes_are_gathered(self, talk: Talk) -> None:
         post_sticky(talk.store, talk.request, now=talk.clock())
-        talk.parts.outbox.run()
+        talk.outbox.run()
 
         assert post_sticky(talk.store, talk.request, now=talk.clock())
         assert not post_sticky(talk.store, talk.request, now=talk.clock())
