@@ -39,6 +39,10 @@ class Repository(Protocol):
         """Return the hash of what is at a path."""
         ...
 
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether `new` holds all that `old` does."""
+        ...
+
     def files(
         self, revision: str, folder: str = "", *, under: Sequence[str] = (), named: str = ""
     ) -> dict[str, bytes]:

@@ -1,0 +1,75 @@
+"""What lies in a commit of ours, and that commit made anew on top of another base."""
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from daemon.branches import Branches
+from daemon.pull_request import Proposal, commit_message, kernel_path
+from knowledge.evidence import Evidence
+from operator_registry.registry import Operator
+from optimizer.kernel import VERIFICATIONS
+
+
+@dataclass(frozen=True)
+class KernelCommits:
+    """The kernel's folder of one operator and hardware, at any commit that the clone holds."""
+
+    branches: Branches
+    operator: str
+    hardware: str
+
+    @property
+    def path(self) -> str:
+        """Return where the folder lies."""
+        return kernel_path(self.operator, self.hardware)
+
+    def tree(self, revision: str) -> str | None:
+        """Return the hash of the folder; None where there is none."""
+        return self.branches.repository.tree(revision, self.path)
+
+    def evidence(self, revision: str) -> Evidence | None:
+        """Return the evidence in the folder; None where none can be read."""
+        files = self.branches.repository.files(revision, self.path, named="evidence.json")
+        for _, content in sorted(files.items()):
+            try:
+                return Evidence.from_json(content)
+            except ValidationError:
+                continue
+        return None
+
+    def owners(self, revision: str) -> tuple[str, ...]:
+        """Return who owns the operator, as it was when the kernel was made."""
+        files = self.branches.repository.files(revision, self.path, under=["operator.json"])
+        try:
+            return Operator.from_json(files.get("operator.json", b"")).spec.owners
+        except ValidationError:
+            return ()
+
+    def rebase(self, branch: str, sha: str, base_sha: str) -> str | None:
+        """Return the commit that the branch is at now: the same folder on top of another base.
+
+        None comes back where there is no evidence in the folder, and so nothing to say of it.
+
+        Raises:
+            BranchMovedError: The branch is not at `sha` any more.
+            OriginUnavailableError: The origin can't be reached now.
+        """
+        evidence = self.evidence(sha)
+        if evidence is None:
+            return None
+        repository = self.branches.repository
+        # What was verified of the kernel at the base stays told: that file is only appended to.
+        told = repository.files(base_sha, self.path, under=[VERIFICATIONS])
+        files = {**repository.files(sha, self.path), **told}
+        origin = evidence.search.proposer if evidence.search else "unknown"
+        new = repository.commit(
+            base_sha,
+            self.path,
+            files,
+            message=commit_message(Proposal(evidence, origin=origin)),
+            by=self.branches.sign(evidence.measured_at),
+        )
+        if new != sha:
+            self.branches.push(branch, new, expected=sha)
+        return new
