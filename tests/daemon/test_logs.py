@@ -42,7 +42,7 @@ def test_warnings_of_libraries_come_in_the_same_form() -> None:
     stream = io.StringIO()
     configure_logs("json", stream)
 
-    logging.getLogger("apscheduler").warning("run was missed")
+    logging.getLogger("asyncio").warning("run was missed")
 
     assert json.loads(stream.getvalue())["event"] == "run was missed"
 
