@@ -53,8 +53,8 @@ class Bot:
     """Seconds since 1970."""
 
     def is_paused(self) -> bool:
-        """Return whether all is paused."""
-        return find_pause(self.store) is not None
+        """Return whether all is paused, by this host or by the registry's configuration."""
+        return find_pause(self.store) is not None or self.config.find_hold() is not None
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def open_bot(
         site = make_site(forge, workspace)
 
         def make_publisher(base: str) -> Publisher:
-            return Publisher(branches, forge, base, site)
+            return Publisher(branches, forge, base, site, config.in_force)
 
         ended = threading.Event()
 
@@ -120,6 +120,7 @@ def open_bot(
             accept_weak_sandbox=settings.accept_weak_sandbox,
             holder=role.holder,
             clock=clock,
+            gate=gate,
             keep_going=keep_going,
             on_progress=on_progress,
             is_away=routes.is_going,

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from daemon.agenda import in_order
 from daemon.forge import ForgeError
+from daemon.gate import Gate
 from daemon.host import Host
 from daemon.jobs import JobError, Progress, RunsJobs
 from daemon.logs import find_log
@@ -51,6 +52,7 @@ class Cycle:
     store_url: str
     holder: str
     clock: Callable[[], float]
+    gate: Gate
     keep_going: Callable[[], bool]
     """False once the daemon should stop, or has lost its role."""
     signing_key: Path | None = None
@@ -74,6 +76,7 @@ class Cycle:
         held: tuple[Held, ...] = ()
         try:
             seen = self.watch.look()
+            self.gate.config.look(seen.revision)
             if isinstance(seen, Changed):
                 self._queue(seen)
             elif isinstance(seen, Broken):
@@ -141,7 +144,9 @@ class Cycle:
                 now = self.clock()
                 if not self.keep_going():
                     break
-                if self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=now):
+                if obstacle := self._find_obstacle(goal, works[goal.key]):  # since a search ended
+                    held.append(Held(operator=goal.operator, hardware=goal.hardware, why=obstacle))
+                elif self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=now):
                     self._try(goal, works[goal.key], publisher, revision)
                     if self.is_away(goal.key):
                         held.append(Held(operator=goal.operator, hardware=goal.hardware, why=_AWAY))
@@ -150,7 +155,10 @@ class Cycle:
     def _find_obstacle(self, goal: StoredGoal, work: Work) -> str | None:
         if is_held(self.store, branch_name(goal.operator, goal.hardware)):
             return "people hold its pull request"
-        return self.host.find_obstacle(work.hardware)
+        if obstacle := self.host.find_obstacle(work.hardware):
+            return obstacle
+        begun = self.is_away(goal.key) or self.store.has_result(goal.key)
+        return self.gate.find_obstacle(goal.hardware, budget_s=None if begun else work.budget_s)
 
     def _read(self, goal: StoredGoal) -> Work | None:
         try:
@@ -195,18 +203,34 @@ class Cycle:
             return None  # it is proven already, and told again once it may be shown
         if not self.is_away(goal.key):
             log.info("search started", operator=goal.operator, hardware=goal.hardware)
-        result = self.jobs.run(
-            "optimize",
-            self._request(goal, work, revision),
-            on_progress=lambda event: self._progress(work, event),
-            keep_going=lambda: self.keep_going() and self._is_wanted(goal),
-        )
+        with self.gate.counting(goal.key):
+            result = self.jobs.run(
+                "optimize",
+                self._request(goal, work, revision),
+                on_progress=lambda event: self._progress(work, event),
+                keep_going=lambda: self.keep_going() and self._is_wanted(goal),
+            )
         if end := self._find_stop(goal):
             return end
         if not isinstance(result, OptimizeResult) or result.message == "stopped":
             if not self.is_away(goal.key):
                 log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
             return None
+        return self._conclude(goal, work, result, publisher, revision)
+
+    def _conclude(
+        self,
+        goal: StoredGoal,
+        work: Work,
+        result: OptimizeResult,
+        publisher: Publisher,
+        revision: str,
+    ) -> End | None:
+        """Return how a searched goal ended; None where what it found is shown in a later turn."""
+        proven = result.evidence if result.kernel_folder else None
+        if objection := self.gate.find_objection(proven):
+            end = End.of_result(goal, result, None)
+            return end.model_copy(update={"verdict": "not_better", "why": objection})
         publication = self._publish(goal, work, result, publisher, revision)
         if isinstance(publication, HeldBack):
             return None
@@ -214,7 +238,7 @@ class Cycle:
 
     def _is_wanted(self, goal: StoredGoal) -> bool:
         """Return whether a search should go on; asked from other threads too."""
-        if find_stop(self.store, goal.key) is not None:
+        if find_stop(self.store, goal.key) is not None or self.gate.config.find_hold():
             return False
         known = self.store.find_goal(goal.key)  # a later revision may have taken its place
         return known is not None and known.finished_at is None
@@ -233,7 +257,7 @@ class Cycle:
             state_folder=self.state / "artefacts",
             out_folder=self._folder(goal, "kernels"),
             budget_s=work.budget_s,
-            minimum_gain=work.minimum_gain,
+            minimum_gain=self.gate.minimum_gain(work.minimum_gain),
             incumbent_folder=self._incumbent(goal, revision),
             accept_weak_sandbox=self.accept_weak_sandbox,
         )
@@ -297,6 +321,7 @@ class Cycle:
 
     def _finish(self, goal: StoredGoal, end: End) -> None:
         now = self.clock()
+        self.gate.settle(goal.key, end.seconds)
         self.store.finish(goal.key, verdict=end.verdict, result=end.to_json(), now=now)
         for what in ("kernels", "incumbents"):
             shutil.rmtree(self._folder(goal, what), ignore_errors=True)

@@ -221,6 +221,8 @@ class Publisher:
         return LeftAlone(branch=branch, number=shown.number)
 
     def _find_hold(self, branch: str, requests: Sequence[PullRequest]) -> HeldBack | None:
+        if self.config().dry_run:
+            return HeldBack(why="a dry run proposes nothing")
         if not is_held(self.branches.memory, branch):
             return None
         where = next((f" of pull request #{p.number}" for p in requests if p.state == "open"), "")

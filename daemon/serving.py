@@ -94,6 +94,7 @@ def serve(bot: Bot, lanes: Mapping[str, Sequence[Duty]], *, stop: threading.Even
             name=name,
             duties=duties,
             is_paused=lambda: find_pause(bot.store) is not None,
+            is_on_hold=lambda: bot.config.find_hold() is not None,
             may_act=bot.role.renew,
             clock=time.monotonic,
             health=bot.health,

@@ -166,6 +166,12 @@ class Searches(Sessions):
         with self._reading() as session:
             return session.scalar(select(SearchRow.result).where(SearchRow.id == search_id))
 
+    def has_result(self, goal_key: str) -> bool:
+        """Return whether a goal's search is finished."""
+        query = select(SearchRow.finished_at).where(SearchRow.goal_key == goal_key)
+        with self._reading() as session:
+            return session.scalar(query) is not None
+
     def outcome_counts(self, goal_key: str) -> dict[str, int]:
         """Return how many trials of a goal's search ended in which kind of outcome."""
         query = (
