@@ -22,13 +22,15 @@ from daemon.permissions import Permissions
 from daemon.redelivery import Redelivery
 from daemon.registry_check import RegistryCheck
 from daemon.scene import Scenes
-from daemon.steward import Duty
+from daemon.shepherd import Shepherd
+from daemon.steward import Duty, Part
 from operator_registry.registry import Registry
 
 ANSWERS, COMMANDS, UPKEEP = "answers", "commands", "upkeep"
 """The stewards' names."""
 _CONFIG_S = 30.0
 _CHECK_S = 30.0
+_SHEPHERD_S = 30.0
 _BOARD_S = 60.0
 _REDELIVERY_S = 3600.0
 
@@ -73,9 +75,21 @@ def make_lanes(bot: Bot) -> Mapping[str, Sequence[Duty]]:
     }
 
 
+def _always(name: str, part: Part, *, every_s: float = 0.0, at_the_end: bool = False) -> Duty:
+    return Duty(name, part, every_s, while_paused=True, while_on_hold=True, at_the_end=at_the_end)
+
+
 def _make_upkeep(bot: Bot, host: GitHubForge) -> Sequence[Duty]:
     settings, watch = bot.settings, bot.cycle.watch
     notice = ConfigNotice(host, bot.store, bot.config, bot.clock)
+    shepherd = Shepherd(
+        host=host,
+        branches=bot.branches,
+        store=bot.store,
+        find_registry=watch.current,
+        config=bot.config.in_force,
+        base=settings.base,
+    )
     dashboard = Dashboard(
         host=host,
         store=bot.store,
@@ -90,13 +104,15 @@ def _make_upkeep(bot: Bot, host: GitHubForge) -> Sequence[Duty]:
         host=host,
         workspace=bot.workspace,
         marks=bot.store,
-        ceilings=bot.config.ceilings,
+        config=bot.config,
         folder=settings.folder,
         base=settings.base,
     )
     duties = [
-        Duty("configuration", bot.config, every_s=_CONFIG_S),
-        Duty("configuration notice", notice, every_s=_CONFIG_S),
+        # It reads alone; who did not look would not see that a pause is over.
+        _always("configuration", bot.config, every_s=_CONFIG_S),
+        Duty("configuration notice", notice, _CONFIG_S, while_on_hold=True),
+        Duty("shepherd", shepherd, every_s=_SHEPHERD_S),
         Duty("registry check", check, every_s=_CHECK_S),
         Duty("dashboard", dashboard, every_s=_BOARD_S),
     ]
@@ -111,10 +127,10 @@ def _make_upkeep(bot: Bot, host: GitHubForge) -> Sequence[Duty]:
             name=settings.author_name,
             email=settings.author_email,
         )
-        duties.append(Duty("onboarding", onboarding, every_s=_BOARD_S))
+        duties.append(Duty("onboarding", onboarding, _BOARD_S, while_on_hold=True))
     if settings.takes_webhooks and isinstance(host.client.access, App):
         redelivery = Redelivery(GitHubDeliveries(host.client), bot.store, bot.clock)
-        duties.append(Duty("redelivery", redelivery, every_s=_REDELIVERY_S))
+        duties.append(_always("redelivery", redelivery, every_s=_REDELIVERY_S))
     return duties
 
 

@@ -34,6 +34,8 @@ class Duty:
     """At most so often; 0 for every round."""
     while_paused: bool = False
     """It runs on while all is paused; what it does then is its own affair."""
+    while_on_hold: bool = False
+    """It runs where the registry's configuration wants nothing done, or is not there yet."""
     at_the_end: bool = False
     """It runs once more before the daemon ends."""
 
@@ -45,12 +47,15 @@ class Steward:
     name: str
     duties: Sequence[Duty]
     is_paused: Callable[[], bool]
+    """Whether all is paused, by who runs this daemon."""
     may_act: Callable[[], bool]
     """Whether this process still is the one that may write."""
     clock: Callable[[], float]
     """Seconds that only ever grow."""
     health: Health
     metrics: Metrics
+    is_on_hold: Callable[[], bool] = lambda: False
+    """Whether the registry's configuration wants nothing done."""
     _due_at: dict[str, float] = field(default_factory=dict, init=False)
     _failures: dict[str, int] = field(default_factory=dict, init=False)
     _woken: threading.Event = field(default_factory=threading.Event, init=False)
@@ -87,7 +92,11 @@ class Steward:
     def _may_run(self, duty: Duty) -> bool:
         # A store that is away is one more failure of this duty, and no end of the loop.
         try:
-            return self.may_act() and (duty.while_paused or not self.is_paused())
+            return (
+                self.may_act()
+                and (duty.while_paused or not self.is_paused())
+                and (duty.while_on_hold or not self.is_on_hold())
+            )
         except Exception as error:  # noqa: BLE001 - as in `_do`
             self._note_failure(duty, error)
             return False

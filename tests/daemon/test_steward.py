@@ -33,6 +33,7 @@ class Bench:
     store: Store
     clock: FakeClock = field(default_factory=FakeClock)
     paused: bool = False
+    on_hold: bool = False
     may_act: Callable[[], bool] = lambda: True
 
     def __post_init__(self) -> None:
@@ -48,6 +49,7 @@ class Bench:
             name="mail",
             duties=duties,
             is_paused=lambda: self.paused,
+            is_on_hold=lambda: self.on_hold,
             may_act=self.may_act,
             clock=self.clock,
             health=self.health,
@@ -148,6 +150,17 @@ def test_while_paused_only_some_duties_are_done(bench: Bench) -> None:
     bench.rounds(steward, [3])
 
     assert (mail.ran_at, other.ran_at) == ([0, 3], [3])
+
+
+def test_where_the_configuration_wants_nothing_done_only_some_duties_are(bench: Bench) -> None:
+    asking, other = bench.part(), bench.part()
+    steward = bench.steward(Duty("onboarding", asking, while_on_hold=True), Duty("board", other))
+    bench.on_hold = True
+    bench.rounds(steward, [0])
+    bench.paused = True
+    bench.rounds(steward, [3])
+
+    assert (asking.ran_at, other.ran_at) == ([0], [])
 
 
 def test_who_has_lost_the_role_does_nothing(bench: Bench) -> None:
