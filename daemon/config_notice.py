@@ -7,7 +7,7 @@ from daemon.config import CONFIG_PATH
 from daemon.config_watch import ConfigWatch
 from daemon.markdown import bullets, code, plain
 from daemon.own_issue import Host, OwnIssue
-from daemon.pause import Marks
+from daemon.pause import Marks, find_pause
 from operator_registry.record import digest
 
 LABEL = "kernelevolve-config"
@@ -28,11 +28,13 @@ class ConfigNotice:
     clock: Callable[[], float]
 
     def run(self) -> None:
-        """Make the issue say what is wrong now.
+        """Make the issue say what is wrong now, but while all is paused.
 
         Raises:
             ForgeError: The code host can't be asked now, or refuses.
         """
+        if find_pause(self.marks) is not None:
+            return
         faults = self.config.find_faults()
         told = digest(*faults) if faults else ""
         if told == (self.marks.recall(_TOLD) or ""):

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from daemon.config import CONFIG_PATH, BotConfig, Ceilings, cap, read_config
-from daemon.config_watch import read_revision_config
+from daemon.config import CONFIG_PATH, BotConfig, cap, read_config
+from daemon.config_watch import ConfigWatch, read_revision_config
 from daemon.forge import Check, PullRequest
 from daemon.logs import find_log
 from daemon.origin import Heads, TooLargeError, WorkspaceError
-from daemon.pause import Marks
+from daemon.pause import Marks, find_pause
 from daemon.planner import REGISTRY_ENTRIES, registry_texts
 from daemon.registry_change import Judged, Side, judge_change
 from operator_registry.fault import Fault, RegistryError
@@ -81,20 +81,25 @@ class RegistryCheck:
     host: Host
     workspace: Requests
     marks: Marks
-    ceilings: Ceilings
+    config: ConfigWatch
     folder: str
     """Where ``registry.yaml`` lies in the repository."""
     base: str = ""
     """The branch; empty for the origin's default."""
 
     def run(self) -> None:
-        """Check what has not been checked yet.
+        """Check what has not been checked yet, but while all is paused or nobody has agreed to us.
+
+        A configuration that is broken keeps nobody from being told whether a change mends it.
 
         Raises:
             ForgeError: The code host can't be asked now, or refuses.
             WorkspaceError: The origin can't be reached now, or one of the heads can't be read; the
                 others are checked first.
         """
+        is_asleep = self.config.find_hold() is not None and not self.config.find_faults()
+        if is_asleep or find_pause(self.marks) is not None:
+            return
         base = self.base or self.workspace.find_heads().default
         fresh = [
             request
@@ -141,7 +146,7 @@ class RegistryCheck:
     def _read(self, revision: str) -> Side:
         text, faults = read_revision_config(self.workspace, revision)
         config = BotConfig() if not text else read_config(text).record
-        in_force = None if faults or config is None else cap(config, self.ceilings)
+        in_force = None if faults or config is None else cap(config, self.config.ceilings)
         try:
             return Side(self._parse(revision), in_force, faults)
         except RegistryError as error:

@@ -5,6 +5,7 @@ import pytest
 
 from daemon.config_notice import LABEL, TITLE, ConfigNotice, render
 from daemon.forge import Issue
+from daemon.pause import pause, resume
 from tests.daemon.hosted import CONFIG, OWNER, Hosted, open_hosted
 
 
@@ -35,6 +36,17 @@ def test_a_broken_configuration_is_told_in_one_issue(hosted: Hosted) -> None:
     assert (issue.title, issue.state) == (TITLE, "open")
     assert "The last good configuration stays in force." in issue.body
     assert "unknown key puase; did you mean 'pause'?" in issue.body
+
+
+def test_while_all_is_paused_nothing_is_told(hosted: Hosted) -> None:
+    pause(hosted.store, "an incident")
+    tell(hosted, "version: 2\n")
+    assert issues(hosted) == []
+
+    resume(hosted.store)
+    tell(hosted, "version: 2\n")
+
+    assert len(issues(hosted)) == 1
 
 
 def test_it_is_used_again_and_closed_once_mended(hosted: Hosted) -> None:

@@ -1,10 +1,12 @@
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from daemon.config import Ceilings, Limits
 from daemon.origin import WorkspaceError
+from daemon.pause import pause, resume
 from daemon.registry_check import NAME, RegistryCheck
 from operator_registry.registry import CATALOG
 from tests.daemon.hosted import CONFIG, OWNER, Hosted, open_hosted
@@ -14,17 +16,13 @@ from tests.daemon.origins import HERE
 @pytest.fixture
 def hosted(tmp_path: Path) -> Iterator[Hosted]:
     with open_hosted(tmp_path, {CONFIG: "version: 1\n"}) as hosted:
+        hosted.look()
         yield hosted
 
 
 def check(hosted: Hosted, ceilings: Ceilings | None = None) -> None:
-    RegistryCheck(
-        host=hosted.host,
-        workspace=hosted.workspace,
-        marks=hosted.store,
-        ceilings=ceilings or Ceilings(),
-        folder="",
-    ).run()
+    config = replace(hosted.config, ceilings=ceilings or Ceilings())
+    RegistryCheck(hosted.host, hosted.workspace, hosted.store, config, folder="").run()
 
 
 def propose(hosted: Hosted, files: dict[str, str | bytes | None], branch: str = "change") -> str:
@@ -165,6 +163,30 @@ def test_names_of_strangers_do_not_break_out_of_the_text(hosted: Hosted) -> None
     assert "@everyone" not in shown.text
     assert "<img" not in shown.text
     assert "\n/stop" not in shown.text
+
+
+def test_while_all_is_paused_nothing_is_checked(hosted: Hosted) -> None:
+    sha = propose(hosted, softmax())
+    pause(hosted.store, "an incident")
+    check(hosted)
+    resume(hosted.store)
+    hosted.push({CONFIG: "version: 1\npause: true\n"})
+    hosted.look()
+    check(hosted)
+
+    assert hosted.host.find_check(sha, NAME) is None
+
+
+def test_a_change_that_mends_a_broken_configuration_is_checked(hosted: Hosted) -> None:
+    hosted.push({CONFIG: "version: 2\n"})
+    hosted.look()
+    sha = propose(hosted, {CONFIG: "version: 1\n"})
+
+    check(hosted)
+
+    shown = hosted.host.find_check(sha, NAME)
+    assert shown is not None
+    assert shown.conclusion == "success"
 
 
 def test_closed_ones_and_those_to_other_branches_are_passed_over(hosted: Hosted) -> None:
