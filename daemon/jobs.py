@@ -24,6 +24,7 @@ import psutil
 from pydantic import ValidationError
 
 from daemon.logs import find_log
+from daemon.settings import environment_of_jobs
 from operator_registry.record import Record
 from optimizer.job import (
     ErrorEvent,
@@ -41,8 +42,8 @@ Progress = PhaseEvent | TrialEvent
 _ROOT = Path(__file__).parent.parent
 _TETHER = Path(__file__).with_name("tether.py")
 OPTIMIZER = (sys.executable, "-m", "optimizer")
-GRACE_S = 8.5
-"""How long a job may take to stop; the daemon itself has ten seconds."""
+GRACE_S = 7.5
+"""How long a job may take to stop; it needs seven seconds, the daemon itself has ten."""
 _TICK_S = 0.2
 _END_S = 5.0
 _TAIL_BYTES = 4096
@@ -191,6 +192,7 @@ def _started(
         stdin.seek(0)
         process = subprocess.Popen(
             tied,
+            env=environment_of_jobs(),  # foreign code runs there: it learns no token of ours
             cwd=_ROOT,  # `-m` looks there first: a folder of the user's can't stand in for ours
             stdin=stdin,
             stdout=subprocess.PIPE,

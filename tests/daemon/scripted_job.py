@@ -2,7 +2,7 @@
 
 The operator's ``summary`` is the script, its words between semicolons: ``say TEXT``, ``trial N``,
 ``sleep S``, ``deaf``, ``child FILE``, ``crash``, ``refuse``, ``better RATIO``, ``note FILE``,
-``incumbent FILE``.
+``incumbent FILE``, ``environment FILE``.
 """
 
 import os
@@ -55,6 +55,9 @@ class Script:
         folder = self.request.incumbent_folder
         names = sorted(path.name for path in folder.iterdir()) if folder else []
         Path(file).write_text(" ".join(names), encoding="utf-8")
+
+    def do_environment(self, file: str) -> None:
+        Path(file).write_text("\n".join(os.environ), encoding="utf-8")
 
     def do_sleep(self, seconds: str) -> None:
         until = time.monotonic() + float(seconds)

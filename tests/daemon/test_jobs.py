@@ -42,6 +42,17 @@ def test_events_come_while_the_job_runs_and_the_result_last(tmp_path: Path) -> N
     assert result.message == "finished"
 
 
+def test_a_job_learns_no_setting_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNELEVOLVE_GITHUB_TOKEN", "ghp_secret")
+    file = tmp_path / "names"
+
+    Jobs(SCRIPTED).run("optimize", make_request(f"environment {file}", tmp_path))
+
+    names = file.read_text(encoding="utf-8").split()
+    assert "PATH" in names
+    assert not [name for name in names if name.startswith("KERNELEVOLVE_")]
+
+
 def test_noise_on_the_output_harms_nothing(tmp_path: Path) -> None:
     request = make_request("say hello {; trial 1", tmp_path)
 
