@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from daemon.commands import Benchmark, Hold, Unhold, Verify
 from daemon.config import Configured
 from daemon.deeds import Deed, done, failed, refused, under_way
+from daemon.onboarding import BRANCH as ONBOARDING
 from daemon.permissions import Permissions
 from daemon.scene import Scene
 from daemon.wishes import Wish, WishKind, find_answer, find_wish, hold, is_held, unhold, wish
@@ -74,9 +75,10 @@ class BranchAsking:
 
     def follow(self, kind: WishKind, command: StoredCommand, scene: Scene) -> Deed | None:
         """Return what came of a wish; None where that is not known yet."""
-        if scene.branch is None:
+        branch = ONBOARDING if scene.asks else scene.branch
+        if branch is None:
             return failed("the pull request is gone")
-        if answer := find_answer(self.store, kind, scene.branch):
+        if answer := find_answer(self.store, kind, branch):
             return done(answer.told) if answer.well else failed(answer.told)
         if self.clock() - command.changed_at > _WISH_S:
             return failed("nothing came of it within two hours; ask again")
@@ -85,11 +87,12 @@ class BranchAsking:
     def _change(
         self, kind: WishKind, command: StoredCommand, scene: Scene, login: str, *, wants: str
     ) -> Deed:
-        if scene.request is None or scene.branch is None:
+        branch = ONBOARDING if scene.asks and kind == "reopen" else scene.branch
+        if scene.request is None or branch is None:
             return refused(_NOT_OURS)
         if scene.request.state != wants:
             return refused(f"the pull request is {scene.request.state}")
-        return self._ask(kind, scene.branch, Wish(by=login, at=self.clock(), command=command.id))
+        return self._ask(kind, branch, Wish(by=login, at=self.clock(), command=command.id))
 
     def _ask(self, kind: WishKind, branch: str, wanted: Wish) -> Deed:
         known, answer = find_wish(self.store, kind, branch), find_answer(self.store, kind, branch)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from daemon.agenda import in_order
 from daemon.forge import CodeHost, NotThereError, PullRequest
+from daemon.onboarding import BRANCH as ONBOARDING
 from daemon.pull_request import branch_name, find_pair
 from daemon.report import End
 from optimizer.store import Store, StoredGoal
@@ -21,6 +22,8 @@ class Scene:
     """None for an issue."""
     pair: tuple[str, str] | None = None
     """Operator and hardware, where it is a pull request of the bot's own."""
+    asks: bool = False
+    """It is the pull request that asks a registry for its configuration."""
 
     @property
     def branch(self) -> str | None:
@@ -52,8 +55,9 @@ class Scenes:
             return Scene(number)
         # Anybody can name a branch like ours, in a repository of his own too.
         by_us = request.author is not None and request.author.id == self.host.me.id
-        pair = find_pair(request.head) if by_us and not request.from_fork else None
-        return Scene(number, request, pair)
+        if not by_us or request.from_fork:
+            return Scene(number, request)
+        return Scene(number, request, find_pair(request.head), asks=request.head == ONBOARDING)
 
 
 def goals_here(scene: Scene, store: Store) -> tuple[StoredGoal, ...]:
