@@ -61,15 +61,13 @@ def make_lanes(bot: Bot) -> Mapping[str, Sequence[Duty]]:
     return {
         # What runs on while all is paused heeds the pause itself: `/stop` and `/status` are done.
         ANSWERS: (
-            Duty(
-                "intake", Intake(host, bot.store, bot.config.in_force, bot.clock), while_paused=True
-            ),
-            Duty("stops", make_runner(stops=True), while_paused=True),
-            Duty("acknowledgements", make_outbox(urgent=True), while_paused=True, at_the_end=True),
+            _always("intake", Intake(host, bot.store, bot.config.in_force, bot.clock)),
+            _always("stops", make_runner(stops=True)),
+            _always("acknowledgements", make_outbox(urgent=True), at_the_end=True),
         ),
         COMMANDS: (
-            Duty("commands", make_runner(stops=False), while_paused=True),
-            Duty("outbox", make_outbox(urgent=False), while_paused=True),
+            _always("commands", make_runner(stops=False)),
+            _always("outbox", make_outbox(urgent=False)),
         ),
         UPKEEP: tuple(_make_upkeep(bot, host)),
     }
@@ -113,7 +111,7 @@ def _make_upkeep(bot: Bot, host: GitHubForge) -> Sequence[Duty]:
         _always("configuration", bot.config, every_s=_CONFIG_S),
         Duty("configuration notice", notice, _CONFIG_S, while_on_hold=True),
         Duty("shepherd", shepherd, every_s=_SHEPHERD_S),
-        Duty("registry check", check, every_s=_CHECK_S),
+        Duty("registry check", check, _CHECK_S, while_on_hold=True),
         Duty("dashboard", dashboard, every_s=_BOARD_S),
     ]
     if settings.onboarding:
