@@ -87,7 +87,7 @@ def serve(bot: Bot, lanes: Mapping[str, Sequence[Duty]], *, stop: threading.Even
         OSError: The address can't be listened at.
     """
     settings = bot.settings
-    metrics = Metrics(bot.store, bot.health, clock=time.time)
+    metrics = Metrics(bot.store, bot.health, clock=bot.clock)
     work = WorkLoop(bot.cycle, bot.health, metrics)
     stewards = tuple(
         Steward(
@@ -137,7 +137,7 @@ def make_reception(
             installation=settings.github_installation_id,
         ),
         inbox=bot.store,
-        clock=time.time,
+        clock=bot.clock,
         on_delivery=on_delivery,
         on_answer=metrics.count_answer,
     )
