@@ -210,6 +210,11 @@ def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type fo
         commands, "status", "cli_bot", "show_status", "show the queue and what became of it"
     )
     _add_json(status)
+    what = "show who asked for what in comments, and what came of it"
+    asked = _add(commands, "commands", "cli_commands", "show_commands", what)
+    asked.add_argument("--number", type=int, metavar="N", help="below this issue or pull request")
+    asked.add_argument("--limit", type=int, default=50, metavar="N", help="how many (50)")
+    _add_json(asked)
     what = "have nothing searched and nothing written, across restarts, until resume"
     pause = _add(commands, "pause", "cli_bot", "pause_all", what)
     pause.add_argument("reason", nargs="*", metavar="REASON", help="shown wherever somebody asks")

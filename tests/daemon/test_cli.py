@@ -25,6 +25,7 @@ COMMANDS = (
     ("key", "new"),
     ("key", "show"),
     ("status",),
+    ("commands",),
     ("pr", "list"),
     ("pr", "show"),
     ("pr", "close"),
