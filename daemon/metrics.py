@@ -82,6 +82,7 @@ class _Gauges(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return the gauges; those of the store are left out while the store is away."""
         yield _gauge("kernelevolve_children", "Processes below this one", _children())
+        yield from self._of_health()
         try:
             backlog, goals = self.store.backlog(), len(self.store.pending_goals())
             paused = find_pause(self.store) is not None
@@ -92,7 +93,9 @@ class _Gauges(Collector):
         yield _gauge("kernelevolve_paused", "Whether all is paused", int(paused))
         yield _gauge("kernelevolve_goals_waiting", "Goals that have not ended", goals)
         yield from self._of_mail(backlog)
-        report = self.health.report(paused=paused)
+
+    def _of_health(self) -> Iterator[GaugeMetricFamily]:
+        report = self.health.report(paused=False)
         silent = GaugeMetricFamily(
             "kernelevolve_loop_silent_seconds", "Time since a loop was heard of", labels=["loop"]
         )

@@ -147,7 +147,11 @@ def _make_site(
     bot: Bot, metrics: Metrics, reception: Reception | None, stop: threading.Event
 ) -> Site:
     def find_health() -> HealthReport:
-        return bot.health.report(paused=find_pause(bot.store) is not None)
+        try:
+            return bot.health.report(paused=find_pause(bot.store) is not None)
+        except StoreError:  # to start anew would bring no database back
+            found = bot.health.report(paused=False)
+            return found.model_copy(update={"faults": (*found.faults, "store")})
 
     def is_ready() -> bool:
         try:

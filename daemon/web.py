@@ -127,10 +127,7 @@ class Site:
 
 def _make_app(site: Site) -> Starlette:
     def show_health(_: Request) -> Response:
-        try:
-            report = site.find_health()
-        except StoreError:
-            return _reply(HTTPStatus.SERVICE_UNAVAILABLE)
+        report = site.find_health()
         status = HTTPStatus.OK if report.alive else HTTPStatus.SERVICE_UNAVAILABLE
         return Response(report.to_json(), status, media_type="application/json")
 
