@@ -20,7 +20,7 @@ MOST_BYTES = 4 * 1024 * 1024
 """A comment of 65,536 signs below an issue of as many, all of them escaped, is half of it."""
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 _DELIVERY = re.compile(rb"[A-Za-z0-9-]{1,64}")
-_EVENT = re.compile(rb"[a-z_]{1,64}")
+_EVENT = re.compile(rb"[a-z][a-z0-9_]{0,63}")
 _LENGTH = re.compile(rb"[0-9]{1,19}")
 _CONTENT_TYPE = re.compile(rb"application/json\s*(;\s*charset=utf-?8\s*)?", re.IGNORECASE)
 _NAMES = (
