@@ -29,6 +29,7 @@ from daemon.github_answers import (
     find_retry_at,
 )
 from daemon.limiter import Limiter
+from daemon.turns import Turns
 
 PUBLIC_API = "https://api.github.com"
 _API_VERSION = "2022-11-28"
@@ -83,7 +84,8 @@ class GitHubClient:
 
     def __post_init__(self) -> None:
         """Open no connection yet."""
-        self._lock = threading.RLock()
+        self._turns = Turns()
+        self._lock = threading.Lock()  # of `_made` and `_urgent`, and never held for long
         self._bearer = _Bearer()
         self._requester = Github(
             auth=self._bearer,
@@ -195,7 +197,7 @@ class GitHubClient:
 
     def close(self) -> None:
         """Let go of the connection."""
-        with self._lock:
+        with self._turns.turn():
             self._requester.close()
 
     def _send(self, request: Request) -> Answer:
@@ -210,7 +212,7 @@ class GitHubClient:
             self._urgent += urgent
         try:
             while True:
-                with self._lock:
+                with self._turns.turn(urgent=urgent):
                     now = self.clock()
                     at = self.limiter.free_at(now, writes=writes, urgent=urgent)
                     if at <= now and not urgent and self._urgent:
@@ -221,7 +223,7 @@ class GitHubClient:
                 if at > give_up_at:
                     msg = f"{what}: not sent, as GitHub is left alone for {at - now:.0f} s"
                     raise ForgeBusyError(msg, at)
-                self.sleep(at - now)  # without the lock
+                self.sleep(at - now)  # while others have their turns
         finally:
             with self._lock:
                 self._urgent -= urgent
@@ -265,7 +267,7 @@ class GitHubClient:
         return self._kept.renewed(request, answer)
 
     def _drop_token(self, purpose: Purpose) -> bool:
-        with self._lock:
+        with self._turns.turn():
             return self._tokens.drop(purpose)
 
     def _is_new(self, path: str) -> bool:
