@@ -22,6 +22,7 @@ from daemon.pause import find_pause
 from daemon.planner import Work
 from daemon.publish import Publisher
 from daemon.pull_request import Site
+from daemon.reverify import Reverifier
 from daemon.role import Role, hold_role
 from daemon.routing import Routes, make_away
 from daemon.settings import Settings, SettingsError
@@ -53,8 +54,13 @@ class Bot:
     """Seconds since 1970."""
 
     def is_paused(self) -> bool:
-        """Return whether all is paused, by this host or by the registry's configuration."""
-        return find_pause(self.store) is not None or self.config.find_hold() is not None
+        """Return whether all is paused, by this host or by the registry's configuration.
+
+        A registry that has none yet is not: whoever writes to the bot there is answered.
+        """
+        is_absent = self.config.is_there() is False
+        on_hold = self.config.find_hold() is not None and not is_absent
+        return on_hold or find_pause(self.store) is not None
 
 
 @contextmanager
@@ -108,6 +114,16 @@ def open_bot(
                 is_ending=is_ending,
             ),
         )
+        reverifier = Reverifier(
+            branches=branches,
+            store=store,
+            jobs=routes,
+            find_obstacle=routes.host.find_obstacle,
+            gate=gate,
+            state=settings.state,
+            keep_going=keep_going,
+            trusted_keys=settings.trusted,
+        )
         cycle = Cycle(
             store=store,
             watch=Watch(workspace, store, settings.folder, settings.base),
@@ -124,6 +140,7 @@ def open_bot(
             keep_going=keep_going,
             on_progress=on_progress,
             is_away=routes.is_going,
+            replay=reverifier.run,
         )
         try:
             yield Bot(

@@ -61,6 +61,8 @@ class Cycle:
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None
     is_away: Callable[[str], bool] = lambda _key: False
     """Whether the search of a goal's key runs on another machine; a later turn asks again."""
+    replay: Callable[[], None] = lambda: None
+    """What else needs a device: done before each search, so that it never waits for all of them."""
     _planned: list[str] = field(default_factory=list, init=False)
     _ends: list[End] = field(default_factory=list, init=False)
     _errors: list[str] = field(default_factory=list, init=False)
@@ -128,6 +130,7 @@ class Cycle:
         """Work on what is queued and can be done here; return what can't."""
         held: list[Held] = []
         works: dict[str, Work] = {}
+        self.replay()
         pending = self._drop_superseded(self.store.pending_goals())
         for goal in pending:
             if (work := self._read(goal)) is None:
@@ -141,6 +144,7 @@ class Cycle:
             kernels = frozenset(self.watch.published(revision))
             can_do = [goal for goal in pending if goal.key in works]
             for goal in in_order(can_do, kernels=kernels, budget_s=1.0):
+                self.replay()
                 now = self.clock()
                 if not self.keep_going():
                     break

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from daemon.branches import Branches
 from daemon.forge import ForgeError
+from daemon.gate import Gate
 from daemon.jobs import JobError, RunsJobs
 from daemon.logs import find_log
 from daemon.origin import WorkspaceError
@@ -37,6 +38,7 @@ class Reverifier:
     jobs: RunsJobs
     find_obstacle: Callable[[HardwareSpec], str | None]
     """Why a hardware is not at hand; None where it is."""
+    gate: Gate
     state: Path
     keep_going: Callable[[], bool]
     trusted_keys: tuple[str, ...] = ()
@@ -81,29 +83,37 @@ class Reverifier:
         if obstacle := self._find_obstacle(files):
             self._note(request, sha, NotReplayed(why=obstacle))
             return
+        budget_s = asked.budget_s or self.budget_s
+        if pair and (wait := self.gate.find_obstacle(pair[1], budget_s=budget_s)):
+            if asked.by != US:  # what nobody asked for waits in silence
+                answer_wish(self.store, "verify", request.branch, wait, well=False)
+            return
         log.info("replay started", branch=request.branch, sha=sha)
-        folder = self.state / "replays" / sha[:16]
-        write_files(folder, files)
+        wanted = VerifyRequest(
+            kernel_folder=self._folder(sha),
+            state_folder=self.state / "artefacts",
+            budget_s=budget_s,
+            trusted_keys=self.trusted_keys,
+        )
+        write_files(wanted.kernel_folder, files)
         try:
-            result = self.jobs.run(
-                "verify",
-                VerifyRequest(
-                    kernel_folder=folder,
-                    state_folder=self.state / "artefacts",
-                    budget_s=asked.budget_s or self.budget_s,
-                    trusted_keys=self.trusted_keys,
-                ),
-                keep_going=lambda: self.keep_going() and self._find_stop(request.branch) is None,
-            )
+            with self.gate.counting(f"verify/{sha}"):
+                result = self.jobs.run(
+                    "verify", wanted, keep_going=lambda: self._is_wanted(request.branch)
+                )
         except JobError as error:
             self._count_attempt(request, sha, error)
             return
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         if isinstance(result, VerifyResult):
             self._note(request, sha, Replayed(verifications=result.verifications))
         elif by := self._find_stop(request.branch):
             self._note(request, sha, NotReplayed(why=f"{by} said stop"))
+
+    def _is_wanted(self, branch: str) -> bool:
+        return self.keep_going() and self._find_stop(branch) is None
+
+    def _folder(self, sha: str) -> Path:
+        return self.state / "replays" / sha[:16]
 
     def _find_obstacle(self, files: Mapping[str, bytes]) -> str | None:
         try:
@@ -116,6 +126,7 @@ class Reverifier:
 
     def _note(self, request: Watched, sha: str, standing: Standing) -> None:
         """Remember what was found, and have it shown."""
+        shutil.rmtree(self._folder(sha), ignore_errors=True)
         note_standing(self.store, sha, standing)
         forget_stop(self.store, _stop(request.branch))
         well, told = False, standing.why if isinstance(standing, NotReplayed) else ""

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from daemon.branches import Branches
 from daemon.config import BotConfig
+from daemon.config_watch import ConfigWatch
 from daemon.forge import Check, PullRequest
+from daemon.gate import Gate
 from daemon.github_forge import GitHubForge
 from daemon.jobs import Progress, Task
 from daemon.outbox import Outbox
@@ -107,9 +109,13 @@ class Pasture:
             self.forge, self.branches, self.store,
             find_registry=lambda: self.registry, config=lambda: self.config,
         )  # fmt: skip
+        watch = ConfigWatch(self.workspace, self.store)
+        watch.run()
         self.reverifier = Reverifier(
             self.branches, self.store, self.jobs,
-            find_obstacle=lambda _: self.obstacle, state=self.folder / "state",
+            find_obstacle=lambda _: self.obstacle,
+            gate=Gate(watch, self.store, self.clock),
+            state=self.folder / "state",
             keep_going=lambda: True,
         )  # fmt: skip
 

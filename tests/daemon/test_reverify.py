@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon.config_watch import ConfigWatch
 from daemon.jobs import JobDiedError
 from daemon.reverify import write_files
 from daemon.standing import NotReplayed, Replayed, find_standing
@@ -86,6 +87,33 @@ def test_where_the_hardware_is_not_at_hand_it_is_said(pasture: Pasture) -> None:
     assert pasture.check().conclusion == "neutral"
     assert "needs a GPU h200" in pasture.check().summary
     assert not pasture.shown().draft
+
+
+def test_what_may_not_start_now_waits_but_a_person_is_told(pasture: Pasture) -> None:
+    limits = "version: 1\nlimits:\n  device_hours_per_day: 0.001\n"
+    pasture.github.push("main", {".github/kernelevolve.yml": limits}, "wendy")
+    ConfigWatch(pasture.workspace, pasture.store).run()
+
+    pasture.reverifier.run()
+    assert find_wish(pasture.store, "verify", BRANCH) is not None
+    ask(pasture)
+    pasture.reverifier.run()
+
+    assert pasture.jobs.asked == []
+    well, why = told(pasture)
+    assert not well
+    assert "minutes of a device" in why
+
+
+def test_the_devices_time_is_counted(pasture: Pasture) -> None:
+    def pass_time() -> None:
+        pasture.clock.now_s += 40
+
+    pasture.jobs.meanwhile = pass_time
+
+    pasture.reverifier.run()
+
+    assert pasture.reverifier.gate.spent_s() == 40
 
 
 def test_a_stop_ends_it_and_it_does_not_begin_again(pasture: Pasture) -> None:
