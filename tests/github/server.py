@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,12 +40,13 @@ class Server:
     def __init__(self, answer: Answer) -> None:
         self._open: set[socket.socket] = set()
         self._http = _Http(("127.0.0.1", 0), _make_handler(answer, self._open))
+        self._http.errors = []
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, with the connections that clients keep open."""
+        """Stop, with the connections that clients keep open; raise what went wrong here."""
         self._http.shutdown()
         self._thread.join()
         for connection in tuple(self._open):
@@ -53,14 +55,21 @@ class Server:
             except OSError:
                 continue  # the client was first
         self._http.server_close()
+        if self._http.errors:
+            raise self._http.errors[0]
 
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = False  # joined when it is closed, so that no test leaves a thread behind
     request_queue_size = 128
 
+    errors: list[BaseException]
+
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - its type
-        """Stay silent: a client that hangs up is no fault of the server's."""
+        """Keep what went wrong here; a client that hangs up is no fault of the server's."""
+        error = sys.exception()
+        if error is not None and not isinstance(error, ConnectionError):
+            self.errors.append(error)
 
 
 def _make_handler(  # noqa: C901 - a class of the standard library's shape
