@@ -116,7 +116,7 @@ def serve(bot: Bot, lanes: Mapping[str, Sequence[Duty]], *, stop: threading.Even
             bot.health.expect(steward.name, within_s=_STEWARD_LIMIT_S)
             stack.enter_context(_running(steward, stop))
         if at := settings.listen_at:
-            port = stack.enter_context(serving(_make_site(bot, metrics, reception, stop), *at))
+            port = stack.enter_context(serving(make_site(bot, metrics, reception, stop), *at))
             log.info("listening", host=at[0], port=port, webhooks=reception is not None)
         run_every(work.turn, settings.interval_s, stop=stop, wake=work.wake, on_fault=work.fail)
 
@@ -143,9 +143,11 @@ def make_reception(
     )
 
 
-def _make_site(
+def make_site(
     bot: Bot, metrics: Metrics, reception: Reception | None, stop: threading.Event
 ) -> Site:
+    """Return what the server serves, until `stop` is set with the word that it is ready."""
+
     def find_health() -> HealthReport:
         try:
             return bot.health.report(paused=find_pause(bot.store) is not None)

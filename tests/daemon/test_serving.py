@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,9 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.bot import open_store
+from daemon.bot import open_bot, open_store
+from daemon.metrics import Metrics
 from daemon.pause import pause, resume
-from tests.daemon.origins import Origin
+from daemon.serving import make_site
+from optimizer.errors import StoreError
+from optimizer.store import Store
+from tests.daemon.origins import SCRIPTED, Origin
 from tests.daemon.web_client import Client
 
 ROOT = Path(__file__).parents[2]
@@ -167,6 +172,24 @@ def test_a_stop_with_a_search_under_way_takes_less_than_ten_seconds(
 
     assert (daemon.process.returncode, took_s < 10) == (0, True)
     assert "search handed back" in daemon.events()
+
+
+def test_a_database_that_is_away_is_told_of_and_no_reason_to_restart(
+    origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Store, key: str) -> str:
+        raise StoreError(key)
+
+    with open_bot(origin.settings, jobs=SCRIPTED, is_stopped=lambda: False) as bot:
+        stop = threading.Event()
+        site = make_site(bot, Metrics(bot.store, bot.health, clock=time.time), None, stop)
+        assert site.is_ready()
+        with monkeypatch.context() as away:
+            away.setattr(Store, "recall", fail)
+            assert (site.find_health().alive, site.find_health().faults) == (True, ("store",))
+            assert not site.is_ready()
+        stop.set()
+        assert not site.is_ready()
 
 
 def github(secrets: Path | str) -> dict[str, str]:
