@@ -6,15 +6,14 @@ runs of one tag the oldest is ours: a dispatch that was repeated, or somebody wh
 """
 
 import json
+import math
 import secrets
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable
 
 from pydantic import ValidationError
 
 from daemon.acceptance import accept
+from daemon.actions_yard import Sent, Yard
 from daemon.forge import (
     ForgeBusyError,
     ForgeRefusedError,
@@ -38,96 +37,11 @@ from optimizer.job import ErrorEvent, OptimizeResult, PhaseEvent, Result, Verify
 
 ARTEFACT = "answer"
 """As ``.github/workflows/job.yml`` calls it."""
-_DISPATCHES = 3
+DISPATCHES = 3
+"""A workflow that was started so often without a run to show for it is given up."""
 _DONE = "completed"
 
 log = find_log(__name__)
-
-
-class RunsWorkflows(Protocol):
-    """What of a `daemon.forge.CodeHost` is needed here."""
-
-    def dispatch(self, workflow: str, *, ref: str, inputs: dict[str, str]) -> None:
-        """Start a workflow."""
-        ...
-
-    def workflow_runs(self, workflow: str) -> tuple[WorkflowRun, ...]:
-        """Return a workflow's last runs."""
-        ...
-
-    def cancel_run(self, run_id: int) -> None:
-        """Ask for a run's end."""
-        ...
-
-    def artefact(self, run_id: int, name: str) -> bytes | None:
-        """Return the one file in a run's artefact."""
-        ...
-
-
-class Memory(Protocol):
-    """What must outlive the process: `optimizer.store.Store`."""
-
-    def mark(self, key: str, value: str) -> None:
-        """Remember a value."""
-        ...
-
-    def recall(self, key: str) -> str | None:
-        """Return a remembered value."""
-        ...
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long what may take."""
-
-    tick_s: float = 0.5
-    """Whether to stop is asked so often."""
-    look_s: float = 10.0
-    """The code host is asked so often."""
-    appear_s: float = 90.0
-    """A dispatched run is listed by then, or the dispatch was lost."""
-    start_s: float = 12 * 3600.0
-    """A runner takes the run by then."""
-    run_s: float = 6 * 3600.0
-    """The workflow's own limit is less; this one is for a runner that is gone."""
-    upload_s: float = 60.0
-    """A run that has ended shows its artefact by then."""
-    fetch_s: float = 3600.0
-    """The artefact can be fetched by then, or it never can: it is too large, say."""
-
-
-class Sent(Record):
-    """What is remembered of a dispatch."""
-
-    tag: str
-    request: str
-    """The fingerprint of what was asked."""
-    run_id: int | None = None
-    """Once it is known."""
-
-
-@dataclass
-class Yard:
-    """Where runs are asked for and looked at: one workflow of one repository, for all jobs."""
-
-    host: RunsWorkflows
-    memory: Memory
-    workflow: str
-    """The file name, such as ``search.yml``."""
-    find_ref: Callable[[], str]
-    """The branch whose workflow is run."""
-    clock: Callable[[], float]
-    patience: Patience = Patience()
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _listed: tuple[float, tuple[WorkflowRun, ...]] | None = field(default=None, init=False)
-
-    def runs(self, *, fresh: bool = False) -> tuple[WorkflowRun, ...]:
-        """Return the workflow's last runs, asked for seldom, however many jobs look."""
-        with self._lock:
-            now = self.clock()
-            if fresh or self._listed is None or now - self._listed[0] > self.patience.look_s / 2:
-                self._listed = (now, self.host.workflow_runs(self.workflow))
-            return self._listed[1]
 
 
 class Errand:
@@ -183,18 +97,21 @@ class Errand:
         """Ask for the end of what runs; return False where it has to be tried again."""
         if self._sent is None:
             return True
-        mine: list[WorkflowRun] = []
+        found = False
         try:
-            mine = _of_tag(self._yard.runs(fresh=True), self._sent.tag)
-            for run in mine:
+            for run in self._yard.runs_of(self._sent.tag, fresh=True):
                 self._cancel(run)
+                found = True
+            if not found and self._sent.run_id is not None:
+                self._yard.host.cancel_run(self._sent.run_id)
+                found = True
         except ForgeUnavailableError as error:
             log.warning("run can't be cancelled yet", error=str(error))
             return False
         except ForgeRefusedError as error:
-            log.warning("runs can't be looked at", error=str(error))
+            log.warning("runs can't be cancelled", error=str(error))
         # What was dispatched a moment ago is not listed yet.
-        if mine or self._for_s() > self._yard.patience.appear_s:
+        if found or self._for_s() > self._yard.patience.appear_s:
             self._forget()
             return True
         return False
@@ -211,8 +128,9 @@ class Errand:
         try:
             self._yard.host.dispatch(self._yard.workflow, ref=ref, inputs=inputs)
         except ForgeBusyError:
-            self._forget()  # nothing was sent
+            # Nothing was sent now, though an earlier try may have been: it goes on under this tag.
             self._dispatches -= 1
+            self._since = -math.inf
             raise
         except ForgeRefusedError as error:
             self._forget()
@@ -221,7 +139,7 @@ class Errand:
         log.info("run dispatched", workflow=self._yard.workflow, tag=tag, labels=self._labels)
 
     def _find(self, sent: Sent) -> Result | None:
-        mine = _of_tag(self._yard.runs(), sent.tag)
+        mine = self._yard.runs_of(sent.tag)
         if not mine:
             return self._miss(sent)
         run, *doubles = mine
@@ -233,7 +151,8 @@ class Errand:
         if self._enter(run.status):
             self._on_progress(PhaseEvent(phase="search", detail=f"{run.status}: {run.url}"))
         if run.status == _DONE:
-            return self._collect(run.id, f"{run.url} ended ({run.conclusion})", sent)
+            how = f"{run.url} ended ({run.conclusion})"
+            return self._collect(run.id, how, sent, within_s=self._yard.patience.upload_s)
         self._end_if_late(run)
         return None
 
@@ -241,12 +160,13 @@ class Errand:
         """See to a run that is not listed: no longer, not yet, or never."""
         if sent.run_id is not None:
             self._enter("gone")
-            return self._collect(sent.run_id, f"run {sent.run_id} is listed no longer", sent)
+            how = f"run {sent.run_id} is listed no longer and ended"
+            return self._collect(sent.run_id, how, sent, within_s=self._yard.patience.run_s)
         if self._for_s() <= self._yard.patience.appear_s:
             return None
-        if self._dispatches >= _DISPATCHES:
+        if self._dispatches >= DISPATCHES:
             msg = (
-                f"{self._yard.workflow} was started {_DISPATCHES} times and no run named {sent.tag}"
+                f"{self._yard.workflow} was started {DISPATCHES} times and no run named {sent.tag}"
                 " came to be; its `run-name` must hold the input `tag`"
             )
             raise self._lost(msg)
@@ -254,10 +174,10 @@ class Errand:
         self._dispatch(sent.tag)
         return None
 
-    def _collect(self, run_id: int, how: str, sent: Sent) -> Result | None:
+    def _collect(self, run_id: int, how: str, sent: Sent, *, within_s: float) -> Result | None:
         content = self._fetch(run_id, how)
         if content is None:
-            if self._for_s() <= self._yard.patience.upload_s:
+            if self._for_s() <= within_s:
                 return None
             msg = f"{how} without an answer"
             raise self._lost(msg)
@@ -328,8 +248,3 @@ class Errand:
     def _lost(self, message: str) -> JobLostError:
         self._forget()
         return JobLostError(message)
-
-
-def _of_tag(runs: Sequence[WorkflowRun], tag: str) -> list[WorkflowRun]:
-    """Return the runs of a tag, the oldest first."""
-    return sorted((run for run in runs if tag in run.name.split()), key=lambda run: run.id)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from daemon.actions_errand import Errand, Yard
+from daemon.actions_errand import Errand
+from daemon.actions_yard import Yard
 from daemon.jobs import JobRefusedError, Progress, RunsJobs, Task
 from daemon.parcel import find_key
 from operator_registry.hardware import HardwareSpec

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.actions_errand import Memory, Yard
 from daemon.actions_runner import ActionsJobs, Away, find_hardware
+from daemon.actions_yard import Memory, Yard
 from daemon.forge import Forge
 from daemon.github_forge import GitHubForge
 from daemon.host import Host

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions_errand import Yard
 from daemon.actions_runner import ActionsJobs, Away, is_away
+from daemon.actions_yard import Yard
 from daemon.forge import ForgeBusyError, ForgeRefusedError, ForgeUnavailableError
 from daemon.jobs import JobError, JobLostError, JobRefusedError, Progress, Task
 from knowledge.evidence import Better
@@ -193,6 +193,17 @@ def test_a_run_that_is_not_listed_yet_is_cancelled_once_it_is(
     stage.runners.hidden = 3
 
     stage.run(request_, going=lambda: stage.now < 1)
+
+    assert stage.runners.cancelled == [1000]
+
+
+def test_a_run_that_is_listed_no_longer_is_cancelled_all_the_same(
+    stage: Stage, request_: OptimizeRequest
+) -> None:
+    def vanish() -> None:
+        stage.runners.hidden = 100
+
+    stage.run(request_, *[wait] * 15, vanish, going=lambda: stage.now < 180)
 
     assert stage.runners.cancelled == [1000]
 

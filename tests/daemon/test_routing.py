@@ -13,8 +13,8 @@ from unittest.mock import patch
 import pytest
 
 from daemon import routing
-from daemon.actions_errand import Patience, Yard
 from daemon.actions_runner import Away
+from daemon.actions_yard import Patience, Yard
 from daemon.bot import Bot, open_bot
 from daemon.cycle import Cycle
 from daemon.host import Host
