@@ -1,12 +1,13 @@
 """What all parts of the GitHub forge stand on: one repository, and who we are there."""
 
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
 from daemon.forge import Person
 from daemon.github_access import App
-from daemon.github_answers import Request, Verb
+from daemon.github_answers import GitHubRefusedError, Request, Verb
 from daemon.github_client import GitHubClient
 from daemon.github_json import read_person, reading
 
@@ -19,6 +20,7 @@ class Speaker:
     _me: Person | None = field(default=None, init=False)
     _knows_drafts: bool = field(default=True, init=False)
     """Not so in the private repositories of small plans."""
+    _is_here: bool = field(default=False, init=False)
 
     @property
     def me(self) -> Person:
@@ -41,4 +43,16 @@ class Speaker:
         return self.client.ask(Request(verb, self._path(path), body=body, urgent=urgent)).json
 
     def _path(self, path: str) -> str:
+        if not self._is_here:
+            self._look_where_it_is()
         return f"/repos/{self.client.repository}{path}"
+
+    def _look_where_it_is(self) -> None:
+        """Refuse to work under an old name: on the way to the new one a list loses its filters."""
+        request = Request("GET", f"/repos/{self.client.repository}")
+        with reading("repository"):
+            name = str(self.client.ask(request).json["full_name"])
+        if name.lower() != self.client.repository.lower():
+            msg = f"it is {name} now; set KERNELEVOLVE_GITHUB_REPOSITORY to that"
+            raise GitHubRefusedError(request.what, HTTPStatus.MOVED_PERMANENTLY, msg)
+        self._is_here = True

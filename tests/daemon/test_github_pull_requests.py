@@ -1,6 +1,7 @@
 """Opening pull requests when answers get lost: never two, never one that is taken for ours."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,21 @@ def test_a_repository_without_drafts_gets_one_that_is_ready(
 
     assert forge.open_pull_request(make_draft(draft=True)).draft is False
     assert len(refused) == 1
+
+
+def test_a_repository_that_has_moved_is_not_worked_on_under_its_old_name(
+    forge: GitHubForge,
+) -> None:
+    ask = forge.client.ask
+
+    def asking(request: Request) -> Answer:
+        answer = ask(request)
+        return replace(answer, text=answer.text.replace('"octo/kernels"', '"octo/renamed"'))
+
+    forge.client.ask = asking  # type: ignore[method-assign]
+
+    with pytest.raises(ForgeRefusedError, match="it is octo/renamed now; set KERNELEVOLVE"):
+        forge.pull_requests(head="work")
 
 
 def test_ends_of_lines_and_case_of_labels_are_no_change(
