@@ -1,14 +1,16 @@
 """The commands of the daemon: run, serve, status, pr."""
 
 import sys
+import time
 from argparse import Namespace
 from datetime import UTC, datetime
 
-from daemon.bot import make_forge, make_workspace, open_bot, open_store
+from daemon.bot import make_config, make_forge, make_workspace, open_bot, open_store
 from daemon.cli_arguments import MisuseError
 from daemon.duties import make_lanes
 from daemon.endings import describe_end
 from daemon.forge import Forge, ForgeError, PullRequest
+from daemon.gate import Gate
 from daemon.host import detect_host
 from daemon.jobs import Jobs
 from daemon.logs import configure_logs, find_log
@@ -23,6 +25,7 @@ from daemon.stop import heeding_signals
 from daemon.terminal import Terminal, make_table
 from daemon.watch import OtherRegistryError
 from optimizer.errors import OptimizerError
+from optimizer.store import Store
 
 MISUSE = (MisuseError, SettingsError, OtherRegistryError)
 FAULTS = (WorkspaceError, ForgeError, OptimizerError, RoleTakenError, OSError)
@@ -100,12 +103,21 @@ def show_status(args: Namespace, terminal: Terminal) -> int:
     settings = Settings.load()
     with open_store(settings) as store:
         host = detect_host(has_runners=bool(settings.actions_workflow))
-        status = find_status(store, host)
+        status = find_status(store, host, gate=_find_gate(settings, store))
     if terminal.as_json:
         terminal.tell(status)
     else:
         _show_status(status, terminal)
     return 1 if status.broken else 0
+
+
+def _find_gate(settings: Settings, store: Store) -> Gate | None:
+    """Return what a daemon of these settings asks before a search; None where there can be none."""
+    try:
+        config = make_config(settings, make_workspace(settings), store)
+    except SettingsError:
+        return None
+    return Gate(config, store, time.time)
 
 
 def _show_status(status: Status, terminal: Terminal) -> None:

@@ -87,6 +87,19 @@ def test_a_pull_request_is_listed_shown_and_closed(
     assert main(["pr", "show", "2"]) == 2
 
 
+def test_the_status_tells_what_the_configuration_holds_up(
+    origin: Origin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    origin.commit(".github", {"kernelevolve.yml": "version: 1\nhardware: [nothing]\n"})
+    origin.add_operator("better 2.0")
+    main(["run", "--once"])
+    assert "selects no hardware" in capsys.readouterr().out
+
+    assert main(["status"]) == 0
+
+    assert "selects no hardware" in capsys.readouterr().out
+
+
 def test_the_status_shows_what_waits_and_what_ended(
     origin: Origin, capsys: pytest.CaptureFixture[str]
 ) -> None:
