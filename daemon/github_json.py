@@ -4,7 +4,6 @@ Addresses in it are not followed: a mirror, a proxy or a copy may hold another h
 """
 
 import base64
-import binascii
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, get_args
@@ -15,6 +14,7 @@ from daemon.forge import (
     Check,
     Comment,
     Conclusion,
+    ForgeRefusedError,
     ForgeUnavailableError,
     Issue,
     Permission,
@@ -176,21 +176,23 @@ def read_run(json: Json) -> WorkflowRun:
 
 
 def read_file(json: Json) -> str | None:
-    """Return a file's text; None for a folder, a submodule or a link out of the repository.
+    """Return a file's text; None for a folder or a submodule.
 
     Raises:
-        ForgeUnavailableError: It is no text, or larger than the megabyte that GitHub hands out.
+        ForgeRefusedError: It is no text, or larger than the megabyte that GitHub hands out.
     """
     if not isinstance(json, dict) or json.get("type") != "file":
         return None
-    with reading("text file"):
+    with reading("file"):
         if json["encoding"] != "base64":
-            msg = f"it is too large ({json.get('size')} bytes)"
-            raise ValueError(msg)
-        try:
-            return base64.b64decode(json["content"]).decode("utf-8")
-        except binascii.Error as error:
-            raise ValueError(str(error)) from error
+            msg = f"a file is too large: {json['size']} bytes"
+            raise ForgeRefusedError(msg)
+        content = base64.b64decode(json["content"])
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        msg = "a file is no text"
+        raise ForgeRefusedError(msg) from error
 
 
 def _progress(status: str) -> Any:  # noqa: ANN401 - a literal, which pydantic checks
