@@ -142,5 +142,5 @@ def test_a_file_is_text_and_nothing_else() -> None:
     assert read_file([make(b"x")]) is None
     assert read_file(make(b"x", type="submodule")) is None
     for bad in (make(b"\xff\xfe"), make(b"", encoding="none", size=2_000_000)):
-        with pytest.raises(ForgeRefusedError, match="no text|too large"):
+        with pytest.raises(ForgeRefusedError, match=r"no text|too large"):
             read_file(bad)
