@@ -269,6 +269,7 @@ class Stage:
                 name=name,
                 duties=duties,
                 is_paused=lambda: find_pause(self.bot.store) is not None,
+                is_on_hold=lambda: self.bot.config.find_hold() is not None,
                 may_act=self.bot.role.renew,
                 clock=self.clock.monotonic,
                 health=health,
@@ -313,9 +314,9 @@ class Stage:
         self.fuse.left = None
         return False
 
-    def push_operator(self, summary: str, *, name: str = OPERATOR, login: str = OWNER) -> str:
-        """Push an operator of the catalogue to main; its summary is what a job finds."""
-        return self.github.push("main", operator_files(summary, name=name), login)
+    def push_operator(self, summary: str, *, version: int = 0, login: str = OWNER) -> str:
+        """Push a version of the operator to main; its summary is what a job finds."""
+        return self.github.push("main", operator_files(summary, version=version), login)
 
     def own_pulls(self) -> list[Ticket]:
         """Return the pull requests that the daemon opened, oldest first."""
@@ -367,10 +368,14 @@ class Stage:
         return Fused(workspace, self.fuse)
 
 
-def operator_files(summary: str, *, name: str = OPERATOR) -> dict[str, str]:
-    """Return the files of an operator of the catalogue with another summary."""
-    folder = CATALOG / "operators" / name
+def operator_files(summary: str, *, version: int = 0) -> dict[str, str]:
+    """Return the operator's files, as in the catalogue but for its summary and its version."""
+    folder = CATALOG / "operators" / OPERATOR
     spec = (folder / "operator.yaml").read_text(encoding="utf-8")
     spec = re.sub(r"(?m)^summary:.*$", f"summary: '{summary}'", spec)
+    spec = spec.replace("input_scales: [1.0, 4.0]", f"input_scales: [1.0, {4 + version}.0]")
     source = (folder / "reference.py").read_text(encoding="utf-8")
-    return {f"operators/{name}/operator.yaml": spec, f"operators/{name}/reference.py": source}
+    return {
+        f"operators/{OPERATOR}/operator.yaml": spec,
+        f"operators/{OPERATOR}/reference.py": source,
+    }
