@@ -7,10 +7,12 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from daemon.agenda import in_order
+from daemon.branches import held_mark
 from daemon.gate import Gate
 from daemon.host import Host
 from daemon.pause import find_pause
 from daemon.planner import Work
+from daemon.pull_request import branch_name
 from daemon.report import End
 from operator_registry.record import Record
 from optimizer.store import Store, StoredGoal
@@ -88,14 +90,8 @@ def find_status(
 def _waiting(
     goal: StoredGoal, store: Store, host: Host, gate: Gate | None, *, now: float
 ) -> Waiting:
-    try:
-        work = Work.from_json(goal.payload)
-        obstacle = host.find_obstacle(work.hardware)
-        if obstacle is None and gate is not None:
-            obstacle = gate.find_obstacle(goal.hardware, budget_s=work.budget_s)
-    except ValidationError:
-        obstacle = "it was queued by another version of this program"
     claimed = goal.holder is not None and (goal.held_until or 0.0) > now
+    obstacle = None if claimed else _find_obstacle(goal, store, host, gate)
     return Waiting(
         operator=goal.operator,
         hardware=goal.hardware,
@@ -105,6 +101,18 @@ def _waiting(
         trials=sum(store.outcome_counts(goal.key).values()),
         waited_s=round(max(0.0, now - goal.queued_at), 1),
     )
+
+
+def _find_obstacle(goal: StoredGoal, store: Store, host: Host, gate: Gate | None) -> str | None:
+    try:
+        work = Work.from_json(goal.payload)
+    except ValidationError:
+        return "it was queued by another version of this program"
+    if why := store.recall(held_mark(branch_name(goal.operator, goal.hardware))):
+        return f"proven, and held back: {why}"
+    if obstacle := host.find_obstacle(work.hardware):
+        return obstacle
+    return gate.find_obstacle(goal.hardware, budget_s=work.budget_s) if gate else None
 
 
 def _end(goal: StoredGoal) -> End:

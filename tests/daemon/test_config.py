@@ -1,3 +1,4 @@
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,8 @@ from daemon.config import (
     read_ceilings,
     read_config,
 )
+from operator_registry.document import parse_document
+from operator_registry.json_schema import make_schema
 
 EVERYTHING = """\
 version: 1
@@ -113,6 +116,27 @@ def test_a_fault_has_its_line_and_a_remedy(text: str, wrong: str) -> None:
 
     assert any(wrong in fault for fault in found), found
     assert all("; " in fault for fault in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_good"),
+    [
+        (EVERYTHING, True),
+        ("version: 1\n", True),
+        ("pause: true\n", False),
+        ("version: 2\n", False),
+        ("version: 1\npuase: true\n", False),
+        ("version: 1\npause: 'yes'\n", False),
+        ("version: 1\nlimits: {open_pull_requests: -1}\n", False),
+        ("version: 1\npermissions: {optimize: read}\n", False),
+        ("version: 1\nwindows: [{timezone: UTC}]\n", False),
+    ],
+)
+def test_an_editor_with_the_schema_says_the_same(text: str, *, is_good: bool) -> None:
+    root, _ = parse_document("x", text)
+
+    assert jsonschema_rs.is_valid(make_schema(BotConfig), root.plain()) == is_good
+    assert bool(read_config(text).faults) != is_good
 
 
 def test_no_command_that_costs_can_be_had_for_less_than_write() -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.bot import make_forge, make_workspace, open_cycle
+from daemon.bot import make_forge, make_workspace, open_cycle, open_store
+from daemon.host import detect_host
 from daemon.publish import Opened
 from daemon.report import Report
+from daemon.status import find_status
 from tests.daemon.origins import HERE, SCRIPTED, Origin
 
 BRANCH = f"kernelevolve/gelu_bias/{HERE}"
@@ -62,6 +64,9 @@ def test_a_dry_run_proves_and_proposes_nothing_until_it_is_over(
     assert turn(origin).ends == ()
     assert BRANCH not in origin.branches()
     assert len(notes.read_text().splitlines()) == 1
+    with open_store(origin.settings) as store:
+        (goal,) = find_status(store, detect_host()).waiting
+    assert goal.obstacle == "proven, and held back: a dry run proposes nothing"
 
     configure(origin, "")
     (end,) = turn(origin).ends

@@ -5,8 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
+from operator_registry.document import parse_document
 from operator_registry.json_schema import SCHEMAS, make_schema
 from operator_registry.record import Record
 from operator_registry.registry import CATALOG, PATTERNS
@@ -32,6 +34,16 @@ def test_every_file_of_the_catalogue_names_its_schema(path: Path) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]
 
     assert first == f"# yaml-language-server: $schema={schema}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CATALOG)))
+def test_every_file_of_the_catalogue_agrees_with_its_schema(path: Path) -> None:
+    schema = path.parent / path.read_text(encoding="utf-8").splitlines()[0].partition("$schema=")[2]
+    root, faults = parse_document(path.name, path.read_text(encoding="utf-8"))
+
+    jsonschema_rs.validate(json.loads(schema.read_text(encoding="utf-8")), root.plain())
+
+    assert faults == ()
 
 
 def test_unknown_keys_are_underlined_on_every_level() -> None:
