@@ -35,7 +35,7 @@ from daemon.deeds import Deed
 from daemon.explain import Explainer
 from daemon.forge import CodeHost, ForgeRefusedError, ForgeUnavailableError, NotThereError
 from daemon.logs import find_log
-from daemon.outbox import ACK, React, post_reaction, post_sticky
+from daemon.outbox import RESULT, STOP, React, post_reaction, post_sticky
 from daemon.permissions import Permissions
 from daemon.scene import Scene, Scenes
 from daemon.stopping import Stopping
@@ -110,7 +110,7 @@ class CommandRunner:
             react = React(
                 comment_id=command.comment_id, reaction=deed.reaction, while_paused=even_paused
             )
-            post_reaction(self.store, react, now=now, priority=ACK if self.stops else 4)
+            post_reaction(self.store, react, now=now, priority=STOP if self.stops else RESULT)
         if deed.state == "failed":
             self._answers.tell_failure(command, deed.told)
         same = (command.state, command.told) == (deed.state, deed.told)

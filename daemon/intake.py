@@ -15,7 +15,7 @@ from daemon.commands import Misunderstood, Stop, parse
 from daemon.config import Configured
 from daemon.forge import CodeHost, Comment, ForgeRefusedError
 from daemon.logs import find_log
-from daemon.outbox import ACK, React, post_reaction
+from daemon.outbox import ACK, STOP, React, post_reaction
 from optimizer.store import Delivery, NewCommand, Store
 
 log = find_log(__name__)
@@ -122,7 +122,8 @@ class Intake:
             if understood and not is_beyond_rate(command, self.store, most=most):
                 told = getattr(parsed, "kind", "") in {"stop", "status"}
                 eyes = React(comment_id=command.comment_id, reaction="eyes", while_paused=told)
-                post_reaction(self.store, eyes, now=self.clock(), priority=ACK)
+                priority = STOP if isinstance(parsed, Stop) else ACK
+                post_reaction(self.store, eyes, now=self.clock(), priority=priority)
         self._acknowledged = {command.id for command in waiting}
 
     def _is_read(self, delivery: Delivery) -> bool:

@@ -42,8 +42,9 @@ Progress = PhaseEvent | TrialEvent
 _ROOT = Path(__file__).parent.parent
 _TETHER = Path(__file__).with_name("tether.py")
 OPTIMIZER = (sys.executable, "-m", "optimizer")
-GRACE_S = 7.5
-"""How long a job may take to stop; it needs seven seconds, the daemon itself has ten."""
+GRACE_S = 6.0
+"""How long a job may take to stop: four seconds for a trial that is nearly done, the rest for its
+end. A person who says stop is promised that all is gone ten seconds after that."""
 _TICK_S = 0.2
 _END_S = 5.0
 _TAIL_BYTES = 4096

@@ -29,8 +29,8 @@ from operator_registry.record import Record
 from optimizer.store import URGENT, Effect, Store, StoredEffect
 
 log = find_log(__name__)
-ACK, RESULT, STATUS = URGENT, 5, 9
-"""Priorities: acknowledgements and ``/stop``; results; what is edited in place."""
+STOP, ACK, RESULT, STATUS = URGENT - 1, URGENT, 5, 9
+"""Priorities: ``/stop``; acknowledgements; results; what is edited in place."""
 _STATUS_EVERY_S = 15.0
 _RUN_S = 5.0
 _FIRST_WAIT_S = 2.0
