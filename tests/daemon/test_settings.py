@@ -75,7 +75,9 @@ def test_the_address_to_listen_at_is_a_host_and_a_port(
     assert Settings.load({"KERNELEVOLVE_LISTEN": text}).listen_at == found
 
 
-@pytest.mark.parametrize("text", ["8080", "host:", ":80", "ho st:80", "::1:80", "host:80/path", "host:70000"])
+@pytest.mark.parametrize(
+    "text", ["8080", "host:", ":80", "ho st:80", "::1:80", "host:80/path", "host:70000"]
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="KERNELEVOLVE_LISTEN"):
         Settings.load({"KERNELEVOLVE_LISTEN": text})
