@@ -243,6 +243,7 @@ class Confirmation:
             return broken
         findings.pairs.append(found)
         findings.weights.weigh_peers(processes.peers, findings.public, _peers_of(found))
+        findings.first_ms.append(pair.first_ms)
         for workload, bursts in pair.bursts.items():
             findings.bursts.setdefault(workload, []).append(bursts)
         return None

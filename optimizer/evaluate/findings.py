@@ -59,6 +59,8 @@ class Findings:
     pairs: list[summary.Pair] = field(default_factory=list)
     bursts: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
     """By workload, for each new pair: what a call takes in a row of calls; see `PairRun.bursts`."""
+    first_ms: list[Mapping[str, Mapping[str, float]]] = field(default_factory=list)
+    """For each new pair: what first calls took; see `PairRun.first_ms`."""
     glances: list[Glance] = field(default_factory=list)
     """The machine before and after the pairs."""
     earlier_pairs: int = 0
@@ -111,7 +113,8 @@ class Findings:
     def evidence(self, built: Built, *, checked: Sequence[CheckedCase]) -> Evidence:
         """Return the evidence of a candidate whose outputs agreed on the checked cases."""
         bench, claim = self.bench, self.claim
-        rows = [self.weights.describe(row) for row in self._workloads()]
+        weighed = (self.weights.describe(row) for row in self._workloads())
+        rows = [summary.with_first_calls(row, self.first_ms) for row in weighed]
         weights = {row.workload: row.weight for row in rows}
         return Evidence(
             candidate=claim.candidate.id,

@@ -77,6 +77,9 @@ class PairRun:
     bursts: dict[str, dict[str, float]] = field(default_factory=dict)
     """By workload and subject: milliseconds of a call in a row of calls, by the judge's clock."""
 
+    first_ms: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By workload and subject: the first call in its process, by that process's clock."""
+
     def run(self, *, budget_s: float) -> dict[str, dict[str, list[Reading]]] | Failure:
         """Return all readings by workload and subject, or how the candidate fails.
 
@@ -134,6 +137,8 @@ class PairRun:
                 if not isinstance(prepared, p.Prepared):
                     return prepared
                 mine = (self.trial.process, p.CANDIDATE)
+                if prepared.first_ms is not None:
+                    self.first_ms[case.workload.name] = {p.CANDIDATE: prepared.first_ms}
                 found[case.workload.name][p.CANDIDATE] = mine
         twins = {workload: [peer] for workload, peer in self.plan.twins.items()}
         sides = (self.peers, self.twin)
@@ -165,9 +170,15 @@ class PairRun:
                 reason = side.prepare(case.case, peer, sets=WARM_SETS)
                 if reason is None:
                     ready.append((case.workload.name, peer))
+                    self._note_first(side, case, peer)
                 else:
                     self.miss(case, peer, reason)
         return ready
+
+    def _note_first(self, side: PeerProcess, case: CheckedCase, peer: str) -> None:
+        told_ms = side.first_ms.get((case.case.key, peer))
+        if side is self.peers and told_ms is not None:
+            self.first_ms.setdefault(case.workload.name, {})[peer] = told_ms
 
     def miss(self, case: CheckedCase, peer: str, reason: str) -> None:
         """Note that a peer could not be measured."""

@@ -1,7 +1,7 @@
 """Which peers run on which workload, and their times for ranking; measured once, then kept."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -69,6 +69,8 @@ class PeerProcess:
     operator: Operator
     hardware: HardwareSpec
     place: Place
+    first_ms: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By case and peer, what the first call in a process took that had not called it before."""
     _process: Process | None = None
     _ready: bool = False
 
@@ -119,9 +121,12 @@ class PeerProcess:
             process = self.open()
             process.take(case)
             message = p.Prepare(case=case.key, subject=peer, sets=sets)
-            return process.tell(message, p.Prepared, deadline_s=COMPILE_S).absent
+            answer = process.tell(message, p.Prepared, deadline_s=COMPILE_S)
         except ChildError as error:
             return reason_of(error)
+        if answer.first_ms is not None:
+            self.first_ms.setdefault((case.key, peer), answer.first_ms)
+        return answer.absent
 
 
 def measure_peers(

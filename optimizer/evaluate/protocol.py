@@ -276,6 +276,8 @@ class Prepared(Record):
 
     absent: str | None = None
     """Why it can't be."""
+    first_ms: float | None = None
+    """Of its first call there, compiling included, by this process's own clock."""
 
 
 class Sample(Record):

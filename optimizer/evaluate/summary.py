@@ -221,6 +221,25 @@ def versus(workloads: Sequence[WorkloadEvidence], peer: str, figure: Figure) -> 
     return combined_ratios(by_workload, {w.workload: w.weight for w in workloads})[0]
 
 
+def with_first_calls(
+    row: WorkloadEvidence, first_ms: Sequence[Mapping[str, Mapping[str, float]]]
+) -> WorkloadEvidence:
+    """Return the evidence on a workload with what first calls took, as medians over processes.
+
+    Args:
+        row: The evidence.
+        first_ms: For each pair, by workload and subject.
+    """
+
+    def find(subject: str) -> float | None:
+        told = [ms for pair in first_ms if (ms := pair.get(row.workload, {}).get(subject))]
+        return median(told) if told else None
+
+    peers = tuple(peer.model_copy(update={"first_call_ms": find(peer.name)}) for peer in row.peers)
+    server = row.served_by if row.served_by in {peer.name for peer in row.peers} else CANDIDATE
+    return row.model_copy(update={"peers": peers, "first_call_ms": find(server)})
+
+
 def _peer_rows(pairs: Sequence[Pair], workload: str) -> tuple[PeerRow, ...]:
     names = dict.fromkeys(name for pair in pairs for name in peers_in(pair.get(workload, {})))
     return tuple(

@@ -158,17 +158,22 @@ class Worker:
     def _prepare(self, message: p.Prepare) -> Record:
         try:
             self._warm[message.case] = message.sets or self._sets(message.case)
+            first_ms = None
             for number in range(self._warm[message.case]):
                 bound = (message.case, number, message.subject)
+                began = time.perf_counter()
                 call = self._bind(bound)
                 call()
+                if first_ms is None:
+                    self._synchronize()
+                    first_ms = 1e3 * (time.perf_counter() - began)
                 if self._clock is not None:
                     self._priming[bound] = self._clock.calibrate(call)
             self._synchronize()
         except PeerAbsentError as error:
             return p.Prepared(absent=str(error))
         self._ward.release()
-        return p.Prepared()
+        return p.Prepared(first_ms=first_ms)
 
     def _bind(self, bound: Bound) -> Call:
         key, number, subject = bound

@@ -18,7 +18,9 @@ from optimizer.evaluate.summary import (
     describe_workload,
     staying,
     versus,
+    with_first_calls,
 )
+from tests.makers import make_candidate, make_evidence
 
 EAGER, FUSED = "reference/eager", "fused/eager"
 
@@ -176,3 +178,23 @@ def test_a_clock_that_runs_ahead_is_a_fault() -> None:
 
 def test_a_workload_that_a_peer_serves_has_no_faults_of_the_kernel() -> None:
     assert faults_of({EAGER: [reading(1)] * 3}, make_measured(handed_back=True)) == []
+
+
+def test_first_calls_are_told_as_medians_of_both_sides() -> None:
+    row = make_evidence(make_candidate()).workloads[0]
+    pairs = [{"w0": {"candidate": ms, "reference/eager": 10 * ms}} for ms in (1.0, 3.0, 2.0)]
+
+    told = with_first_calls(row, pairs)
+
+    assert told.first_call_ms == 2.0
+    assert told.peers[0].first_call_ms == 20.0
+    assert with_first_calls(row, []) == row
+
+
+def test_a_workload_that_a_peer_serves_has_that_peers_first_call() -> None:
+    row = make_evidence(make_candidate()).workloads[0]
+    row = row.model_copy(update={"served_by": "reference/eager"})
+
+    told = with_first_calls(row, [{"w0": {"reference/eager": 7.0}}])
+
+    assert told.first_call_ms == 7.0
