@@ -71,7 +71,7 @@ class PullRequests(Speaker):
         if changes:
             self._ask("PATCH", f"/pulls/{number}", changes)
         labelled = self._label(number, old.labels, draft.labels)
-        drafted = self._set_draft(json, old, draft.draft)
+        drafted = self._set_draft(json, old, wanted=draft.draft)
         return self._read(self._find(number)) if changes or labelled or drafted else old
 
     def close_pull_request(self, number: int) -> PullRequest:
@@ -161,7 +161,13 @@ class PullRequests(Speaker):
         self._ask("PUT", f"/issues/{number}/labels", {"labels": list(new)})
         return True
 
-    def _set_draft(self, json: Any, old: PullRequest, wanted: bool) -> bool:  # noqa: ANN401, FBT001 - the host's JSON; see `update_pull_request`
+    def _set_draft(
+        self,
+        json: Any,
+        old: PullRequest,
+        *,
+        wanted: bool,  # noqa: ANN401 - the host's JSON
+    ) -> bool:
         if old.draft == wanted or not self._knows_drafts:
             return False
         name = _TO_DRAFT if wanted else _TO_REVIEW
@@ -172,8 +178,17 @@ class PullRequests(Speaker):
         with reading("pull request"):
             asked = {"query": query, "variables": {"input": {"pullRequestId": json["node_id"]}}}
         answer = self.client.ask(Request("POST", self.client.graphql, body=asked)).json
-        self._knows_drafts = isinstance(answer, dict) and not answer.get("errors")
-        return self._knows_drafts
+        with reading("pull request"):
+            errors = [(e.get("type"), str(e.get("message"))) for e in answer.get("errors") or ()]
+        if not errors:
+            return True
+        # Here errors come with status 200. Without drafts it stays as it is; the rest is for later.
+        told = "; ".join(message for _, message in errors)
+        if "not supported" in told or any(kind == "FORBIDDEN" for kind, _ in errors):
+            self._knows_drafts = False
+            return False
+        msg = f"pull request #{old.number}: GitHub makes it no draft, or no longer: {told}"
+        raise ForgeUnavailableError(msg)
 
 
 def _reviewers(people: list[str]) -> dict[str, list[str]]:

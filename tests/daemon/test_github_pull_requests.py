@@ -1,6 +1,8 @@
 """Opening pull requests when answers get lost: never two, never one that is taken for ours."""
 
+import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +126,35 @@ def test_a_repository_without_drafts_gets_one_that_is_ready(
 
     assert forge.open_pull_request(make_draft(draft=True)).draft is False
     assert len(refused) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "is_final"),
+    [
+        ("UNPROCESSABLE", "Draft pull requests are not supported in this repository.", True),
+        ("FORBIDDEN", "Resource not accessible by integration", True),
+        ("RATE_LIMITED", "API rate limit exceeded", False),
+    ],
+)
+def test_what_is_said_of_drafts_is_final_or_for_later(
+    github: FakeGitHub, forge: GitHubForge, kind: str, told: str, *, is_final: bool
+) -> None:
+    number = forge.open_pull_request(make_draft()).number
+    ask, refused = forge.client.ask, []
+
+    def asking(request: Request) -> Answer:
+        if not request.path.endswith("/graphql"):
+            return ask(request)
+        refused.append(request)
+        error = {"type": kind, "message": told}
+        return Answer(200, {}, json.dumps({"data": None, "errors": [error]}))
+
+    forge.client.ask = asking  # type: ignore[method-assign]
+    for _ in range(2):
+        with nullcontext() if is_final else pytest.raises(ForgeUnavailableError, match=told):
+            assert not forge.update_pull_request(number, make_draft(draft=True)).draft
+
+    assert len(refused) == (1 if is_final else 2)
 
 
 def test_a_repository_that_has_moved_is_not_worked_on_under_its_old_name(
