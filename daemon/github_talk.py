@@ -56,9 +56,9 @@ class Talk(Speaker):
         return read_comment(self._ask("PATCH", f"/issues/comments/{comment_id}", {"body": body}))
 
     def react(self, comment_id: int, reaction: Reaction) -> None:
-        """See `CodeHost.react`. It goes before all else: somebody waits for a sign of life."""
+        """See `CodeHost.react`. Eyes go before all else: somebody waits for a sign of life."""
         path = f"/issues/comments/{comment_id}/reactions"
-        self._ask("POST", path, {"content": reaction}, urgent=True)
+        self._ask("POST", path, {"content": reaction}, urgent=reaction == "eyes")
 
     def permission(self, login: str) -> Permission:
         """See `CodeHost.permission`; strangers have none."""

@@ -48,11 +48,12 @@ class Limiter:
     writes: tuple[Window, ...] = field(
         default_factory=lambda: (
             Window(most=1, span_s=1),
-            Window(most=60, span_s=60, reserve=20),
+            Window(most=60, span_s=60, reserve=30),
             Window(most=400, span_s=3600, reserve=60),
         )
     )
-    """GitHub's own limits are 80 a minute and 500 an hour."""
+    """GitHub's own limits are 80 a minute and 500 an hour. The reserve of a minute is for the thirty
+    commands that are acknowledged in one."""
     points: Window = field(default_factory=lambda: Window(most=800, span_s=60, reserve=100))
     """A read costs one and a write five, of the host's 900 a minute."""
     _silent_from: float = field(default=0.0, init=False)
