@@ -1,5 +1,7 @@
 """Markdown as a code host shows it: HTML with its rules and widths, and a picture of it."""
 
+import json
+import re
 import subprocess
 from pathlib import Path
 from shutil import which
@@ -52,9 +54,36 @@ def draw(browser: str, html: str, picture: Path, *, height: int = 3000) -> None:
     """Write a picture of a page."""
     page = picture.with_suffix(".html")
     page.write_text(html, encoding="utf-8")
+    _browse(browser, page, f"--window-size={WIDTH_PIXELS},{height}", f"--screenshot={picture}")
+
+
+def measure(browser: str, html: str, page: Path) -> dict[str, int]:
+    """Return what a browser finds: pictures, broken ones, and parts wider than their place."""
+    page.write_text(html + _MEASURE, encoding="utf-8")
+    dumped = _browse(browser, page, f"--window-size={WIDTH_PIXELS},3000", "--dump-dom")
+    found = re.search(r'<p id="told">(\{.*?\})</p>', dumped)
+    assert found, dumped[-500:]
+    told: dict[str, int] = json.loads(found[1])
+    return told
+
+
+_MEASURE = """<script>addEventListener("load", () => {
+  const images = [...document.images], tables = [...document.querySelectorAll("table")];
+  const told = {
+    images: images.length,
+    broken: images.filter((image) => !image.naturalWidth).length,
+    tables: tables.length,
+    wide: tables.filter((table) => table.scrollWidth > table.clientWidth + 1).length,
+  };
+  document.body.insertAdjacentHTML("beforeend", `<p id="told">${JSON.stringify(told)}</p>`);
+});</script>"""
+
+
+def _browse(browser: str, page: Path, *asked: str) -> str:
     command = [
         browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-        "--allow-file-access-from-files", f"--user-data-dir={picture.parent / 'browser'}",
-        f"--window-size={WIDTH_PIXELS},{height}", f"--screenshot={picture}", page.as_uri(),
+        "--allow-file-access-from-files", f"--user-data-dir={page.parent / 'browser'}",
+        *asked, page.as_uri(),
     ]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120, text=True)
+    return done.stdout

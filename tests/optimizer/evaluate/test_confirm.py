@@ -44,6 +44,15 @@ def test_memory_of_both_sides_is_weighed(evidence: Evidence) -> None:
         assert input_and_output <= theirs <= input_and_output + 64
 
 
+def test_the_first_call_of_both_sides_is_timed(evidence: Evidence) -> None:
+    for workload in evidence.workloads:
+        (theirs_ms,) = [p.first_call_ms for p in workload.peers if p.name == workload.best_peer]
+        assert theirs_ms is not None
+        assert theirs_ms > 0
+        assert workload.first_call_ms is not None
+        assert workload.first_call_ms > 0
+
+
 def test_many_seeds_and_all_distributions_are_checked(evidence: Evidence) -> None:
     assert evidence.checked_seeds >= 25
     assert set(evidence.distributions) == {"stated", "flat", "skewed", "hostile"}
