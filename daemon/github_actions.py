@@ -1,13 +1,12 @@
 """Workflows on GitHub's or a company's own runners, and files of the repository."""
 
 import re
-from typing import Any
 from urllib.parse import quote
 
 from daemon.forge import ForgeRefusedError, ForgeUnavailableError, NotThereError, WorkflowRun
 from daemon.github_answers import GitHubRefusedError, Request
 from daemon.github_artefacts import download, unpack
-from daemon.github_json import read_file, read_run, reading
+from daemon.github_json import Json, read_file, read_run, reading
 from daemon.github_speaker import Speaker
 
 _WORKFLOW = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\.ya?ml\Z")
@@ -70,7 +69,7 @@ class Actions(Speaker):
         return unpack(download(address, api=self.client.api))
 
     def _find_artefact(self, run_id: int, name: str) -> int | None:
-        found: list[Any] = self.client.pages(
+        found: list[Json] = self.client.pages(
             self._path(f"/actions/runs/{run_id}/artifacts"),
             query={"name": name},
             under="artifacts",

@@ -4,14 +4,14 @@ Nothing is changed by looking, but that tokens are made.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from daemon.forge import ForgeError, NotThereError
 from daemon.github_access import PERMISSIONS, App
 from daemon.github_answers import Request
 from daemon.github_deliveries import GitHubDeliveries
 from daemon.github_forge import GitHubForge
-from daemon.github_json import reading
+from daemon.github_json import Json, reading
 from daemon.github_setup import is_readable_by_others
 from daemon.origin import WorkspaceError
 from daemon.pull_request import EDITED_LABEL, LABELS, branch_name
@@ -206,7 +206,7 @@ class Doctor:
         path = f"/repos/{self.client.repository}/rules/branches/{branch}"
         return {rule["type"] for rule in self.client.ask(Request("GET", path)).json}
 
-    def _app(self, path: str) -> Any:  # noqa: ANN401 - the host's JSON
+    def _app(self, path: str) -> Json:
         return self.client.ask(Request("GET", path, purpose="app")).json
 
 

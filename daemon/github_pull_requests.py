@@ -1,7 +1,5 @@
 """Pull requests on GitHub."""
 
-from typing import Any
-
 from daemon.forge import (
     ForgeBusyError,
     ForgeRefusedError,
@@ -11,7 +9,7 @@ from daemon.forge import (
     PullRequestDraft,
 )
 from daemon.github_answers import GitHubRefusedError, Request
-from daemon.github_json import read_pull_request, reading
+from daemon.github_json import Json, read_pull_request, reading
 from daemon.github_speaker import Speaker
 
 _TO_DRAFT = "convertPullRequestToDraft"
@@ -118,14 +116,14 @@ class PullRequests(Speaker):
         except ForgeRefusedError:
             return
 
-    def _find(self, number: int) -> Any:  # noqa: ANN401 - the host's JSON
+    def _find(self, number: int) -> Json:
         try:
             return self._ask("GET", f"/pulls/{number}")
         except NotThereError as error:
             msg = f"there is no pull request #{number}"
             raise NotThereError(msg) from error
 
-    def _read(self, json: Any) -> PullRequest:  # noqa: ANN401 - the host's JSON
+    def _read(self, json: Json) -> PullRequest:
         """Return one as lists show it: they don't tell whether it can be merged."""
         found = read_pull_request(json, self.client.repository)
         return found.model_copy(update={"mergeable": None})
@@ -163,10 +161,10 @@ class PullRequests(Speaker):
 
     def _set_draft(
         self,
-        json: Any,
+        json: Json,
         old: PullRequest,
         *,
-        wanted: bool,  # noqa: ANN401 - the host's JSON
+        wanted: bool,
     ) -> bool:
         if old.draft == wanted or not self._knows_drafts:
             return False

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import quote
 
 from daemon.forge import Person
 from daemon.github_access import App
 from daemon.github_answers import GitHubRefusedError, Request, Verb
 from daemon.github_client import GitHubClient
-from daemon.github_json import read_person, reading
+from daemon.github_json import Json, read_person, reading
 
 
 @dataclass
@@ -38,7 +37,7 @@ class Speaker:
             login = quote(f"{app['slug']}[bot]", safe="")
         return read_person(self.client.ask(Request("GET", f"/users/{login}")).json)
 
-    def _ask(self, verb: Verb, path: str, body: object = None, *, urgent: bool = False) -> Any:  # noqa: ANN401 - the host's JSON, read by `github_json`
+    def _ask(self, verb: Verb, path: str, body: object = None, *, urgent: bool = False) -> Json:
         """Ask of the repository and return the answer's JSON."""
         return self.client.ask(Request(verb, self._path(path), body=body, urgent=urgent)).json
 
