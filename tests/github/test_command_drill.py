@@ -1,4 +1,4 @@
-"""``/stop`` against the clock: a real daemon, real webhooks, a job that does not listen."""
+"""Commands against the clock: a real daemon, real webhooks, and a job that does not listen."""
 
 import os
 import re
@@ -16,6 +16,7 @@ from optimizer.store import Store
 from tests.github.stage import OWNER, WRITER, Stage, operator_files
 
 ROOT = Path(__file__).parents[2]
+_BURST, _BURST_S = 30, 60.0
 pytestmark = pytest.mark.drill
 
 
@@ -93,3 +94,26 @@ def test_it_is_seen_in_five_seconds_and_the_process_is_gone_in_ten(
     assert (seen_s < 5, gone_s < 10) == (True, True)
     assert ended is not None
     assert ended.verdict == "stopped"
+
+
+def test_thirty_commands_of_a_minute_are_each_seen_in_five_seconds(tmp_path: Path) -> None:
+    config = "version: 1\nlimits: {commands_per_hour: 100}\n"
+    with Real(tmp_path, config=config) as stage, serving(stage) as log:
+        issue = stage.github.open_issue(OWNER, "which are slow?")
+        wait(lambda: b'"registry read"' in log.read_bytes(), log)
+        began = time.monotonic()
+        said: dict[int, float] = {}
+        seen: dict[int, float] = {}
+        while len(seen) < _BURST:
+            assert time.monotonic() - began < 2 * _BURST_S, log.read_text()[-6000:]
+            if len(said) < _BURST and time.monotonic() - began >= len(said) * _BURST_S / _BURST:
+                said[stage.github.comment(issue, WRITER, "/status")] = time.monotonic()
+            for comment in said.keys() - seen.keys():
+                if stage.reactions(comment):
+                    seen[comment] = time.monotonic()
+            time.sleep(0.05)
+
+        waits_s = sorted(seen[comment] - said[comment] for comment in said)
+        sys.stdout.write(f"seen after {waits_s[0]:.1f} to {waits_s[-1]:.1f} s\n")
+        assert waits_s[-1] < 5
+        assert stage.github.impatient == []
