@@ -3,6 +3,7 @@
 Each connection carries one request and is cut off after some seconds, however slowly it speaks.
 """
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -64,6 +65,7 @@ class Reception:
     """Called once what was delivered is kept; it must not wait."""
     on_answer: Callable[[Answer], None] = lambda _: None
     _told_at: dict[str, float] = field(default_factory=dict, init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def answer(self, request: Request) -> Response:
         """Answer a request to the webhook: 202 only for what is kept."""
@@ -80,7 +82,9 @@ class Reception:
             self.on_answer("ignored")
             return Response(status_code=HTTPStatus.NO_CONTENT)
         try:
-            is_new = await run_in_threadpool(self.inbox.receive, found)
+            # In turn: who finds SQLite locked sleeps, and of thirty some would sleep for long.
+            async with self._turn:
+                is_new = await run_in_threadpool(self.inbox.receive, found)
         except StoreError as error:
             log.warning("delivery can't be kept", delivery=found.id, error=str(error))
             self.on_answer("store_away")
