@@ -54,7 +54,7 @@ class Limiter:
     )
     """GitHub's own limits are 80 a minute and 500 an hour. A minute's reserve is for the thirty
     commands that may be acknowledged in it."""
-    points: Window = field(default_factory=lambda: Window(most=800, span_s=60, reserve=100))
+    points: Window = field(default_factory=lambda: Window(most=800, span_s=60, reserve=300))
     """A read costs one and a write five, of the host's 900 a minute."""
     _silent_from: float = field(default=0.0, init=False)
     _silent_until: float = field(default=0.0, init=False)
