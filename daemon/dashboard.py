@@ -114,6 +114,7 @@ def _sections(view: View, rows: int) -> Iterator[str]:
         )
     if view.faults:
         yield "## Errors"
+        yield "These failed when they were last tried; the log says why."
         yield bullets(plain(fault) for fault in view.faults[:rows])
     yield "## Limits"
     limits = ((one.what, f"{one.used:.4g}", f"{one.limit:.4g}") for one in view.used)
@@ -152,10 +153,15 @@ def _requests(requests: Sequence[PullRequest], rows: int) -> str:
     if not requests:
         return "None."
     listed = [
-        (f"#{p.number}", plain(p.title), "draft" if p.draft else "", plain(", ".join(p.labels)))
+        (
+            f"#{p.number}",
+            plain(p.title),
+            "draft" if p.draft else "for review",
+            plain(", ".join(p.labels)),
+        )
         for p in requests[:rows]
     ]
-    return table(("", "title", "", "labels"), listed) + _more(requests, rows)
+    return table(("", "title", "state", "labels"), listed) + _more(requests, rows)
 
 
 def _searches(view: View, rows: int) -> str:

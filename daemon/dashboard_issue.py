@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from daemon.branches import lifted_mark, retired_mark
 from daemon.config_watch import ConfigWatch
 from daemon.dashboard import TITLE, Box, Used, View, find_round, find_ticks, render
 from daemon.forge import CodeHost, PullRequest
@@ -11,13 +12,13 @@ from daemon.host import Host
 from daemon.logs import find_log
 from daemon.own_issue import OwnIssue
 from daemon.planner import queued
-from daemon.pull_request import branch_name
+from daemon.pull_request import branch_name, find_marker, find_pair
 from daemon.status import find_status
 from daemon.watch import Watch
 from daemon.wishes import Wish, find_wish, wish
 from operator_registry.diff import Goal, goals
 from operator_registry.record import digest
-from operator_registry.registry import Registry
+from operator_registry.registry import Operator, Registry
 from optimizer.store import Store, StoredGoal
 
 log = find_log(__name__)
@@ -105,7 +106,7 @@ class Dashboard:
             notices=tuple(self._notices(dry_run=config.dry_run, broken=status.broken)),
             waiting=status.waiting,
             open_requests=opened,
-            refused=tuple(self._refused(ours)),
+            refused=tuple(self._refused(ours, registry)),
             ended=status.ended,
             faults=self.find_faults(),
             used=(
@@ -137,15 +138,27 @@ class Dashboard:
         if dry_run:
             yield "This is a dry run: kernels are searched for and proven, but not proposed."
 
-    def _refused(self, requests: list[PullRequest]) -> Iterator[tuple[Box, int]]:
+    def _refused(
+        self, requests: list[PullRequest], registry: Registry | None
+    ) -> Iterator[tuple[Box, int]]:
+        """Yield what people said no to, as far as that still holds."""
         seen: set[str] = set()
         for request in requests:  # the newest first
-            parts = request.head.split("/")
-            if request.head in seen or len(parts) != 3 or parts[0] != "kernelevolve":  # noqa: PLR2004 - kernelevolve/OPERATOR/HARDWARE
+            pair = find_pair(request.head)
+            if pair is None or request.head in seen:
                 continue
             seen.add(request.head)
-            if request.state == "closed" and find_wish(self.store, "reopen", request.head) is None:
-                yield Box("reopen", parts[1], parts[2]), request.number
+            operator = registry.operators.get(pair[0]) if registry else None
+            if request.state == "closed" and self._is_no(request, operator):
+                yield Box("reopen", *pair), request.number
+
+    def _is_no(self, request: PullRequest, operator: Operator | None) -> bool:
+        marker = find_marker(request.body)
+        is_changed = marker and operator and marker.operator_digest != operator.digest
+        is_retired = self.store.recall(retired_mark(request.number)) or (marker and marker.retired)
+        is_lifted = self.store.recall(lifted_mark(request.head)) == str(request.number)
+        is_wished = find_wish(self.store, "reopen", request.head) is not None
+        return not (is_changed or is_retired or is_lifted or is_wished)
 
 
 def _by_share(found: tuple[Goal, ...]) -> list[Goal]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from daemon.agenda import in_order
 from daemon.config import CONFIG_PATH, BotConfig
 from daemon.config_watch import ConfigWatch
 from daemon.forge import ForgeRefusedError, PullRequest, PullRequestDraft
@@ -151,7 +152,7 @@ def _preview(registry: Registry | None) -> str:
             "The registry has faults, or there is none yet, so that nothing would start. "
             f"{code('kernelevolve registry validate')} says what is wrong."
         )
-    found = goals(None, registry)
+    found = in_order(goals(None, registry), kernels=(), budget_s=registry.config.budget_s)
     hours = len(found) * registry.config.budget_s / 3600
     counts = (
         f"Operators: {len(registry.operators)}, hardware that is searched for: "

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon.branches import retired_mark
 from daemon.dashboard_issue import LABEL, Dashboard
 from daemon.forge import Issue
 from daemon.host import detect_host
@@ -139,6 +140,17 @@ def test_a_closed_pull_request_can_be_asked_for_again(hosted: Hosted) -> None:
     assert asked is not None
     assert asked.by == "the dashboard"
     assert box not in after.body
+
+
+def test_what_the_bot_closed_itself_was_no_no(hosted: Hosted) -> None:
+    hosted.push({"kernels/x": "y"}, BRANCH)
+    request = hosted.github.open_pull_request(hosted.github.bot.login, BRANCH)
+    hosted.github.close(request, OWNER)
+    assert "Closed by people" in show(hosted).body
+
+    hosted.store.mark(retired_mark(request), "obsolete")
+
+    assert "Closed by people" not in show(hosted).body
 
 
 def test_a_closed_dashboard_is_left_alone(hosted: Hosted) -> None:
