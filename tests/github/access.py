@@ -71,6 +71,10 @@ class Access:
         self.tokens_made += 1
         return token, expires_at, grants
 
+    def check_not_suspended(self) -> None:
+        if self.world.quirks.suspended:
+            raise RefusedError(403, "This installation has been suspended")
+
     def revoke_all(self) -> None:
         """Make every token so far useless, as an expiry would."""
         self._tokens.clear()
@@ -90,6 +94,8 @@ class Access:
             self._check_jwt(given)
             return Caller("app")
         found = self._tokens.get(given)
+        if found and found.caller.kind == "installation":
+            self.check_not_suspended()
         expired = found and found.expires_at and found.expires_at <= self.world.clock()
         if found is None or expired:
             raise RefusedError(401, "Bad credentials")
@@ -107,6 +113,8 @@ class Access:
             raise RefusedError(403, "You must authenticate via a GitHub App.")
         if caller.kind in {"app", "nobody"} or not route.needs:
             return
+        if self.world.quirks.archived and route.method != "GET":
+            raise RefusedError(403, "Repository was archived so is read-only.")
         if not any(self.grants(caller, need) for need in route.needs):
             if caller.kind == "installation":
                 raise RefusedError(403, "Resource not accessible by integration")
@@ -149,6 +157,7 @@ def make_token(ask: Ask) -> Reply:
     assert ask.access
     if ask.number("installation_id") != ask.world.installation_id:
         raise RefusedError(404, "Not Found")
+    ask.access.check_not_suspended()
     token, expires_at, grants = ask.access.add_installation_token(ask.body.get("permissions", {}))
     body = {
         "token": token,

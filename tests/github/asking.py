@@ -91,7 +91,8 @@ class Ask:
         size = max(1, min(int(self.query.get("per_page", "30")), 100))
         size = min(size, self.world.quirks.most_per_page)
         page = max(1, int(self.query.get("page", "1")))
-        last = max(1, -(-len(items) // size))
+        longer = self.world.quirks.shifted_pages
+        last = max(1, -(-(len(items) + longer) // size))
         pages = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
         wanted = {
             name: n
@@ -103,7 +104,10 @@ class Ask:
             f'<{url}?{urlencode(self.query | {"page": str(n)})}>; rel="{name}"'
             for name, n in wanted.items()
         ]
-        shown = items[(page - 1) * size : page * size]
+        start = (page - 1) * size
+        if self.world.quirks.shifted_pages and page > 1:
+            start -= 1
+        shown = items[start : start + size]
         return shown, ({"Link": ", ".join(links)} if links else {})
 
 

@@ -21,7 +21,7 @@ What people do (a login that nobody has joins; give rights by `set_role`):
     .open_pull_request_from_fork(login, files, title="…", body="…") -> number
     .push_to_fork(number, files) -> sha
     .start_run(id)  .end_run(id, "success", {"result": {"out.json": b"…"}})     Actions' runners
-    .rerequest_check(id, login)
+    .rerequest_check(id, login)             .rename(login, new)
 What is there: .world.{tickets,comments,labels,checks,statuses,runs,artifacts,users,teams,
 protected,private}, `.git` (heads(), read(), log(), …), `.reactions(comment_id)` as
 (login, content), `.pulls()`, `.issues()`.

@@ -81,7 +81,7 @@ class Front:
         if tag is None or ask.method != "GET":
             return answer
         if ask.headers.get("if-none-match", "").removeprefix("W/") == tag.removeprefix("W/"):
-            log.done = False  # it does not count against the limit
+            self.limits.take_back(log)
             return Response(304, answer.headers, b"")
         return answer
 
@@ -100,7 +100,8 @@ class Front:
             reply = problem(error.status, error.message, error.errors)
         except (KeyError, ValueError, TypeError) as error:
             reply = problem(400, f"Problems parsing JSON: {error!r}")
-        log.done = reply.status < HTTPStatus.BAD_REQUEST
+        if reply.status < HTTPStatus.BAD_REQUEST:
+            self.limits.count(log)
         if self.contract:
             self.violations += self.contract(route, ask, reply)
         return reply

@@ -1,5 +1,6 @@
 """What keeps a request of the fake of GitHub from being carried out: faults and limits."""
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from tests.github.asking import Reply, problem
@@ -11,9 +12,11 @@ _SECONDARY = (
 )
 _PAGES = {"500": "Unicorn!", "502 before": "Unicorn!", "503": "Unicorn!", "html": "Please sign in"}
 _HOUR_S = 3600
+_POINTS = {False: 1, True: 5}
+"""Of a request that reads, and of one that writes."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Logged:
     """A request that came, and what became of it."""
 
@@ -30,9 +33,13 @@ class Logged:
     """Whether the host carried it out, whatever the client was told."""
 
     @property
+    def writes(self) -> bool:
+        return self.method not in {"GET", "HEAD"}
+
+    @property
     def makes_content(self) -> bool:
-        """Whether the secondary limits count it."""
-        return self.method not in {"GET", "HEAD"} and not self.path.startswith("/app/")
+        """Whether the secondary limits on content count it."""
+        return self.writes and not self.path.startswith("/app/")
 
 
 @dataclass
@@ -43,6 +50,18 @@ class Limits:
     """What came although the client had been told to wait."""
     _told: Fault | None = None
     _wait_until: float = 0.0
+    _recent: deque[Logged] = field(default_factory=deque)
+    """What was carried out within the hour, oldest first."""
+
+    def count(self, log: Logged) -> None:
+        """Note what was carried out."""
+        log.done = True
+        self._recent.append(log)
+
+    def take_back(self, log: Logged) -> None:
+        """Note that the answer was 304, which does not count against the limits."""
+        log.done = False
+        self._recent.remove(log)
 
     def spoil(self, fault: Fault, log: Logged) -> Reply | None:
         """Return the answer of a fault that comes before the effect; None for another."""
@@ -71,29 +90,49 @@ class Limits:
         if self._told is not None and log.at < self._wait_until:
             self.impatient.append(log)
             return self.spoil(self._told, log)
-        recent = [r for r in self.requests if r.done and r.at > log.at - _HOUR_S]
-        if len(recent) >= self.quirks.requests_per_hour:
-            return _primary(recent[0].at + _HOUR_S)
-        if not log.makes_content:
+        self._forget(log.at)
+        if len(self._recent) >= self.quirks.requests_per_hour:
+            return _primary(self._recent[0].at + _HOUR_S)
+        wait_s = self._find_wait_s(log)
+        if wait_s is None:
             return None
-        writes = [r.at for r in recent if r.makes_content]
-        limits = ((self.quirks.writes_per_minute, 60), (self.quirks.writes_per_hour, _HOUR_S))
-        for most, span_s in limits:
-            within = [at for at in writes if at > log.at - span_s]
-            if most is not None and len(within) >= most:
-                reply = problem(self.quirks.secondary_status, _SECONDARY)
-                if self.quirks.says_retry_after:
-                    reply.headers["Retry-After"] = str(int(within[0] + span_s - log.at) + 1)
-                return reply
+        reply = problem(self.quirks.secondary_status, _SECONDARY)
+        if self.quirks.says_retry_after:
+            reply.headers["Retry-After"] = str(int(wait_s) + 1)
+        return reply
+
+    def _find_wait_s(self, log: Logged) -> float | None:
+        """Return how long to wait for a secondary limit; None where there is room."""
+        quirks = self.quirks
+        limits = [(quirks.points_per_minute, 60, False)]
+        if log.makes_content:
+            limits += [
+                (quirks.writes_per_minute, 60, True),
+                (quirks.writes_per_hour, _HOUR_S, True),
+            ]
+        for most, span_s, of_content in limits:
+            if most is None:
+                continue
+            within = [one for one in self._recent if one.at > log.at - span_s]
+            if of_content:
+                points = [one.at for one in within if one.makes_content]
+            else:
+                points = [one.at for one in within for _ in range(_POINTS[one.writes])]
+            if len(points) >= most:
+                return points[0] + span_s - log.at
         return None
+
+    def _forget(self, now: float) -> None:
+        while self._recent and self._recent[0].at <= now - _HOUR_S:
+            self._recent.popleft()
 
     def headers(self, now: float) -> dict[str, str]:
         """Return what each answer says of the primary limit."""
         most = self.quirks.requests_per_hour
-        used = sum(r.done and r.at > now - _HOUR_S for r in self.requests)
+        self._forget(now)
         return {
             "X-RateLimit-Limit": str(most),
-            "X-RateLimit-Remaining": str(max(0, most - used)),
+            "X-RateLimit-Remaining": str(max(0, most - len(self._recent))),
             "X-RateLimit-Reset": str(int(now) + _HOUR_S),
             "X-RateLimit-Resource": "core",
         }

@@ -27,6 +27,13 @@ class People:
         with self.lock:
             self.world.user(login).role = role
 
+    def rename(self, login: str, new: str) -> None:
+        """Give somebody another login; the number stays."""
+        with self.lock:
+            user = self.world.users.pop(login.lower())
+            user.login = new
+            self.world.users[new.lower()] = user
+
     def comment(self, number: int, login: str, body: str) -> int:
         """Write a comment and return its id."""
         with self.lock:

@@ -50,6 +50,8 @@ class Quirks:
     """The first that matches a request hits it."""
     most_per_page: int = 100
     """2 makes every list come in pages."""
+    shifted_pages: bool = False
+    """Something new has pushed a list's last entry on to the next page, where it comes again."""
     mergeable_after_looks: int = 0
     """So many looks at a changed pull request find `mergeable` null; GitHub computes it then."""
     hidden_looks: int = 0
@@ -64,6 +66,8 @@ class Quirks:
     """The secondary limit on what makes content: 80 at GitHub."""
     writes_per_hour: int | None = None
     """500 at GitHub."""
+    points_per_minute: int | None = None
+    """The secondary limit on all, where a GET is a point and a write five: 900 at GitHub."""
     says_retry_after: bool = True
     """Whether a secondary limit comes with the header Retry-After."""
     secondary_status: Literal[403, 429] = 403
@@ -74,7 +78,14 @@ class Quirks:
     reorder_deliveries: bool = False
     """Webhooks overtake each other: of two, the later is sent first."""
     associations_mislead: bool = False
-    """`author_association` says NONE of people with rights, as of private members."""
+    """`author_association` says NONE of people with rights, as of private members, and MEMBER of
+    people without, who are in the organisation only."""
+    knows_drafts: bool = True
+    """A private repository of a smaller plan has none: 422."""
+    suspended: bool = False
+    """The App's installation is: it gets no tokens, and those that it has are refused."""
+    archived: bool = False
+    """The repository can only be read."""
     foreign_urls: bool = False
     """Bodies carry URLs of api.github.com rather than the server's own."""
 

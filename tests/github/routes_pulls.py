@@ -48,6 +48,9 @@ def open_pull(ask: Ask) -> Reply:
     owner, colon, branch = body["head"].partition(":")
     if colon and owner.lower() != ask.world.owner.login.lower():
         raise RefusedError(422, "Validation Failed", [_invalid("head")])
+    if body.get("draft") and not ask.world.quirks.knows_drafts:
+        words = "Draft pull requests are not supported in this repository."
+        raise RefusedError(422, words)
     ticket = ask.world.open_pull(
         ask.user,
         body["title"],
@@ -199,7 +202,8 @@ def graphql(ask: Ask) -> Reply:
     ]
     draft = "convertPullRequestToDraft" in wanted
     name = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
-    if name not in wanted or not tickets or not tickets[0].pull:
+    refused = not ask.world.quirks.knows_drafts
+    if refused or name not in wanted or not tickets or not tickets[0].pull:
         path = [name]
         error = {"type": "NOT_FOUND", "path": path, "message": "Could not resolve to a node"}
         return Reply(200, {"data": {name: None}, "errors": [error]})

@@ -92,7 +92,7 @@ def repository_json(world: "World", owner: User | None = None) -> Json:
         name: f"{world.api}/repos/{full}{rest}" for name, rest in _REPOSITORY_URLS.items()
     }
     made |= dict.fromkeys(("has_projects", "has_wiki", "has_pages", "has_discussions"), False)
-    made |= dict.fromkeys(("archived", "disabled", "is_template"), False)
+    made |= dict.fromkeys(("disabled", "is_template"), False)
     made |= dict.fromkeys(("has_downloads", "has_issues", "has_pull_requests"), True)
     made |= dict.fromkeys(("homepage", "language", "mirror_url", "license", "description"))
     counts = ("forks", "stargazers", "watchers", "open_issues", "network", "subscribers")
@@ -103,6 +103,7 @@ def repository_json(world: "World", owner: User | None = None) -> Json:
         "id": number,
         "node_id": node_id("Repository", number),
         "name": world.name,
+        "archived": world.quirks.archived,
         "full_name": full,
         "private": world.private,
         "visibility": "private" if world.private else "public",
@@ -131,9 +132,10 @@ def association(world: "World", user: User) -> str:
     """Return what GitHub's bodies say of somebody: a hint, and with private members a wrong one."""
     if user.id == world.owner.id:
         return "OWNER"
-    if world.quirks.associations_mislead or ROLES.index(user.role) < ROLES.index("triage"):
-        return "NONE"
-    return "COLLABORATOR"
+    has_rights = ROLES.index(user.role) >= ROLES.index("triage")
+    if world.quirks.associations_mislead:
+        return "NONE" if has_rights else "MEMBER"
+    return "COLLABORATOR" if has_rights else "NONE"
 
 
 def label_json(world: "World", label: Label) -> Json:

@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from tests.fakes import FakeClock
-from tests.github.asker import Asker
+from tests.github.asker import Asker, app_token
 from tests.github.fake import FakeGitHub
 from tests.github.quirks import Fault, FaultKind
 
@@ -117,6 +117,18 @@ def test_the_secondary_limit_counts_what_makes_content(
     assert write(asker).status_code == 201
 
 
+def test_all_requests_have_points(host: FakeGitHub, asker: Asker, clock: FakeClock) -> None:
+    host.quirks.points_per_minute, host.quirks.secondary_status = 6, 429
+    write(asker)
+    asker.get(":")
+
+    told = asker.ask("GET", ":")
+    clock.now_s += 60
+
+    assert (told.status_code, told.headers["Retry-After"]) == (429, "61")
+    assert asker.ask("GET", ":").status_code == 200
+
+
 def test_a_new_thing_is_not_there_at_once(host: FakeGitHub, asker: Asker) -> None:
     host.quirks.hidden_looks = 2
     made = write(asker).json()["id"]
@@ -163,6 +175,18 @@ def test_lists_come_in_pages(host: FakeGitHub, asker: Asker) -> None:
     assert len([r for r in host.requests if r.method == "GET"]) == 3
 
 
+def test_an_entry_may_come_twice(host: FakeGitHub, asker: Asker) -> None:
+    host.quirks.most_per_page, host.quirks.shifted_pages = 2, True
+    first, second, third = (host.comment(1, "ann", str(i)) for i in range(3))
+
+    pages = [
+        [comment["id"] for comment in asker.list(f":/issues/1/comments?page={page}")]
+        for page in (1, 2)
+    ]
+
+    assert pages == [[first, second], [second, third]]
+
+
 def test_an_unchanged_thing_costs_nothing(host: FakeGitHub, asker: Asker) -> None:
     first = asker.ask("GET", ":/issues/1/comments")
     known = {"If-None-Match": first.headers["ETag"]}
@@ -184,6 +208,9 @@ def test_what_bodies_say_of_people_may_mislead(host: FakeGitHub, asker: Asker) -
     host.quirks.associations_mislead = True
 
     assert asker.get(":/issues/1")["author_association"] == "NONE"
+    host.set_role("ann", "none")
+    assert asker.get(":/issues/1")["author_association"] == "MEMBER"
+    host.set_role("ann", "write")
     assert asker.get(":/collaborators/ann/permission")["role_name"] == "write"
 
 
@@ -198,3 +225,39 @@ def test_git_has_bad_days_too(host: FakeGitHub, tmp_path: Path, asker: Asker) ->
     url = f"{host.git_url}/git-receive-pack"
 
     assert asker.session.post(url, timeout=9).status_code == 502
+
+
+def test_there_may_be_no_drafts(host: FakeGitHub, asker: Asker) -> None:
+    host.quirks.knows_drafts = False
+    host.push("work", {"a": "a"}, "ann")
+    draft = {"title": "T", "head": "work", "base": "main", "draft": True}
+
+    refused = asker.ask("POST", ":/pulls", draft)
+
+    assert (refused.status_code, "not supported" in refused.text) == (422, True)
+    assert asker.ask("POST", ":/pulls", draft | {"draft": False}).status_code == 201
+
+
+def test_a_suspended_app_does_nothing(host: FakeGitHub, asker: Asker) -> None:
+    host.quirks.suspended = True
+
+    assert asker.ask("GET", ":").status_code == 403
+    with Asker(host, app_token(host)) as app:
+        path = f"/app/installations/{host.installation_id}/access_tokens"
+        assert app.ask("POST", path, {}).status_code == 403
+
+
+def test_an_archived_repository_is_only_read(host: FakeGitHub, asker: Asker) -> None:
+    host.quirks.archived = True
+
+    assert asker.get(":")["archived"] is True
+    assert write(asker).status_code == 403
+
+
+def test_somebody_renamed_is_the_same_person(host: FakeGitHub, asker: Asker) -> None:
+    before = asker.get("/users/ann")["id"]
+
+    host.rename("ann", "anna")
+
+    assert asker.get("/users/anna")["id"] == before == asker.get(":/issues/1")["user"]["id"]
+    assert asker.ask("GET", "/users/ann").status_code == 404
