@@ -91,7 +91,7 @@ def localize(parcel: Parcel, settings: Settings, folder: Path) -> OptimizeReques
     """Return the request with this machine's own folders, database and rules in it."""
     artefacts = settings.state / "artefacts"
     if isinstance(parcel, SearchParcel):
-        incumbent = parcel.incumbent and lay_out(parcel.incumbent, folder / "incumbent")
+        known = parcel.incumbent
         return OptimizeRequest(
             operator=parcel.operator,
             hardware=parcel.hardware,
@@ -102,7 +102,7 @@ def localize(parcel: Parcel, settings: Settings, folder: Path) -> OptimizeReques
             budget_s=parcel.budget_s,
             minimum_gain=parcel.minimum_gain,
             alpha=parcel.alpha,
-            incumbent_folder=incumbent or None,
+            incumbent_folder=lay_out(known, folder / "incumbent") if known else None,
             accept_weak_sandbox=settings.accept_weak_sandbox,
         )
     return VerifyRequest(
