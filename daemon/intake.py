@@ -63,7 +63,9 @@ class Intake:
         if mark is None:  # what was written before there was a bot is not for it
             mark = datetime.fromtimestamp(self.clock(), UTC).isoformat()
             self.store.mark(_WATERMARK, mark)
-        since = (datetime.fromisoformat(mark) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # A mark from a time when clocks went ahead must not make us deaf until then.
+        latest = min(datetime.fromisoformat(mark), datetime.fromtimestamp(self.clock(), UTC))
+        since = (latest - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
         found = self.host.comments(since=since)
         fresh = [comment for comment in found if comment.id not in self._read]
         me = self.host.me
@@ -73,9 +75,9 @@ class Intake:
             self._read_comment(comment, heads)
         self._read = {comment.id for comment in found}
         if found:
-            latest = max(found, key=lambda comment: _at(comment.updated_at))
-            if _at(latest.updated_at) > datetime.fromisoformat(mark):
-                self.store.mark(_WATERMARK, latest.updated_at)
+            newest = max(found, key=lambda comment: _at(comment.updated_at))
+            if _at(newest.updated_at) > latest:
+                self.store.mark(_WATERMARK, newest.updated_at)
 
     def _read_comment(self, comment: Comment, heads: dict[int, str | None]) -> None:
         me = self.host.me

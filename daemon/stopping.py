@@ -13,6 +13,7 @@ from optimizer.store import Store, StoredCommand, StoredGoal
 
 VERIFYING = "verify/"
 """How the key of a branch's re-verification begins."""
+_NOTHING = "nothing waits or runs here"
 
 
 @dataclass(frozen=True)
@@ -38,19 +39,16 @@ class Stopping:
 
     def stop(self, asked: Stop, command: StoredCommand, scene: Scene, login: str) -> Deed:
         """End the goals; those that run are gone some seconds later."""
-        goals = self.targets(asked, scene)
-        verifying = self._stop_verifying(scene, login) if asked.job is None else False
-        if not (goals or verifying):
-            told = f"there is no job {asked.job}" if asked.job else "nothing waits or runs here"
-            return refused(told) if asked.job else done(told)
-        keys = " ".join(goal.key for goal in goals)
-        self.store.mark(_mark(command), f"{keys} {VERIFYING if verifying else ''}".strip())
-        for goal in goals:
-            stop_job(self.store, goal.key, login)
-            if goal.holder is None:
-                end = End.of(goal, "stopped", f"{login} said stop")
-                now = self.clock()
-                self.store.finish(goal.key, verdict="stopped", result=end.to_json(), now=now)
+        keys = self._keys(command)  # where a kill came between the next lines and the note of it
+        if not keys:
+            keys = [goal.key for goal in self.targets(asked, scene)]
+            if asked.job is None and self._verifies(scene):
+                keys.append(VERIFYING)
+            if not keys:
+                return refused(f"there is no job {asked.job}") if asked.job else done(_NOTHING)
+            self.store.mark(_mark(command), " ".join(keys))
+        for key in keys:
+            self._stop_job(key, scene, login)
         return self.follow(command) or under_way(f"{self._names(command)} is being stopped")
 
     def follow(self, command: StoredCommand) -> Deed | None:
@@ -61,13 +59,24 @@ class Stopping:
             return None
         return done(f"{self._names(command)} is stopped")
 
-    def _stop_verifying(self, scene: Scene, login: str) -> bool:
+    def _verifies(self, scene: Scene) -> bool:
         branch = scene.branch
-        if branch is None or find_wish(self.store, "verify", branch) is None:
-            return False
-        stop_job(self.store, VERIFYING + branch, login)
-        answer_wish(self.store, "verify", branch, f"{login} said stop", well=False)
-        return True
+        return branch is not None and find_wish(self.store, "verify", branch) is not None
+
+    def _stop_job(self, key: str, scene: Scene, login: str) -> None:
+        if key == VERIFYING:
+            if self._verifies(scene):
+                stop_job(self.store, f"{VERIFYING}{scene.branch}", login)
+                told = f"{login} said stop"
+                answer_wish(self.store, "verify", scene.branch or "", told, well=False)
+            return
+        goal = self.store.find_goal(key)
+        if goal is None or goal.finished_at is not None:
+            return
+        stop_job(self.store, key, login)
+        if goal.holder is None:
+            end = End.of(goal, "stopped", f"{login} said stop").to_json()
+            self.store.finish(key, verdict="stopped", result=end, now=self.clock())
 
     def _keys(self, command: StoredCommand) -> list[str]:
         return (self.store.recall(_mark(command)) or "").split()

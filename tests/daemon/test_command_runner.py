@@ -41,6 +41,10 @@ def claim(talk: Talk) -> StoredGoal:
     return goal
 
 
+def die(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
 class TestOptimize:
     def test_it_queues_a_search_and_tells_how_it_went(self, talk: Talk) -> None:
         command = talk.ask("/optimize budget=2m")
@@ -188,6 +192,21 @@ class TestStop:
         assert stop.state == "done"
         assert [goal.key for goal in talk.goals()] == keys[:1]
         assert "there is no job" in talk.ask("/stop 00000000", on=talk.issue).told
+
+    def test_after_a_kill_in_the_middle_of_it_the_rest_is_stopped(self, talk: Talk) -> None:
+        keys = [talk.queue(), talk.queue(revision="e" * 40)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(talk.store, "change_command", die)
+            talk.say("/stop")
+            with pytest.raises(KeyboardInterrupt):
+                talk.settle()
+        talk.restart()
+
+        talk.settle()
+
+        (stop,) = talk.store.commands()
+        assert (stop.state, talk.goals()) == ("done", ())
+        assert all(job_name(key) in stop.told for key in keys)
 
     def test_other_jobs_go_on(self, talk: Talk) -> None:
         talk.queue("softmax")

@@ -98,6 +98,18 @@ def test_what_was_said_before_there_was_a_bot_is_not_for_it(talk: Talk) -> None:
     assert texts(talk) == []
 
 
+def test_a_clock_that_went_ahead_and_back_makes_nobody_deaf(talk: Talk) -> None:
+    talk.clock.now_s += 24 * 3600
+    talk.say("hello")
+    talk.settle()
+    talk.clock.now_s -= 24 * 3600
+    talk.say("/status")
+
+    talk.settle()
+
+    assert texts(talk) == ["/status"]
+
+
 def test_what_came_while_the_bot_was_away_is_heard(talk: Talk) -> None:
     talk.clock.now_s += 3600
     talk.say("/status")
