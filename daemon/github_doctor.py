@@ -6,6 +6,7 @@ Nothing is changed by looking, but that tokens are made.
 from collections.abc import Callable, Iterator
 from typing import Literal
 
+from daemon.actions_workflow import FOLDER, find_workflow_fault
 from daemon.forge import ForgeError, NotThereError
 from daemon.github_access import PERMISSIONS, App
 from daemon.github_answers import Request
@@ -71,6 +72,7 @@ class Doctor:
             ("rules", self._look_at_rules),
             ("labels", self._look_at_labels),
             ("git", self._look_at_git),
+            ("runners", self._look_at_runners),
         ]
         return tuple(finding for name, look in looks for finding in _looked(name, look))
 
@@ -201,6 +203,20 @@ class Doctor:
         heads = self.workspace.find_heads()
         told = f"{self.workspace.origin} has {len(heads.branches)} branches"
         yield Finding(subject="git", state="good", told=told)
+
+    def _look_at_runners(self) -> Iterator[Finding]:
+        name, workflow = "runners", self.settings.actions_workflow
+        if not workflow:
+            told = "none are asked: work on hardware that is not in this machine stays queued"
+            yield Finding(subject=name, state="note", told=told)
+            return
+        ref = self.settings.base or self.workspace.find_heads().default
+        text = self.forge.file(f"{FOLDER}/{workflow}", ref=ref)
+        if fault := find_workflow_fault(workflow, text):
+            fix = f"copy this project's {FOLDER}/search.yml to {ref}"
+            yield Finding(subject=name, state="bad", told=fault, fix=fix)
+        else:
+            yield Finding(subject=name, state="good", told=f"{workflow} can be started on {ref}")
 
     def _rules(self, branch: str) -> set[str]:
         path = f"/repos/{self.client.repository}/rules/branches/{branch}"

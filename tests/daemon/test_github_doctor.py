@@ -20,11 +20,13 @@ def github(tmp_path: Path) -> Iterator[FakeGitHub]:
         yield github
 
 
-def examine(github: FakeGitHub, access: object = None, *, webhooks: bool = False) -> list[Finding]:
+def examine(
+    github: FakeGitHub, access: object = None, *, webhooks: bool = False, workflow: str = ""
+) -> list[Finding]:
     folder = github.world.folder
     settings = Settings(
         state=folder, forge="github", github_repository=github.full_name,
-        listen="127.0.0.1:8000" if webhooks else "",
+        listen="127.0.0.1:8000" if webhooks else "", actions_workflow=workflow,
     )  # fmt: skip
     workspace = Workspace(github.git_url, folder / "clone.git")
     forge = open_forge(github, access)  # type: ignore[arg-type]
@@ -179,3 +181,18 @@ def test_the_command_tells_what_to_mend(
     assert (code, worse) == (0, 1)
     assert "-> give it the role Write" in out
     assert token not in out
+
+
+def test_a_workflow_that_is_not_there_keeps_runners_from_work(github: FakeGitHub) -> None:
+    bad = told(examine(github, workflow="search.yml"), "bad")
+
+    assert "runners: there is no .github/workflows/search.yml -> copy this project's" in bad
+
+
+def test_our_own_workflow_can_be_started(github: FakeGitHub) -> None:
+    path = ".github/workflows/search.yml"
+    github.push("main", {path: Path(__file__).parents[2].joinpath(path).read_text()}, "octo")
+
+    assert "runners: search.yml can be started on main" in told(
+        examine(github, workflow="search.yml"), "good"
+    )
