@@ -85,6 +85,9 @@ def _summary(
         rows = ((code(key), code(was), code(now)) for key, was, now in differs)
         yield "The configuration in force would change:"
         yield table(("key", "was", "would be"), rows)
+    listed = after.registry.config.hardware if after.registry else ()
+    if not any(map(config.selects, listed)):
+        yield "The configuration selects none of the registry's hardware: nothing is searched."
     if config.pause:
         yield "Everything would be paused."
 

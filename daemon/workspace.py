@@ -1,8 +1,9 @@
 """The registry's repository: a bare clone, read without a checkout. The one door to git."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -62,7 +63,7 @@ class Workspace:
             OriginUnavailableError: No network, or no such branch.
         """
         require(BRANCH, branch)
-        with self._open() as repo, self._speaking():
+        with self._fetching, self._open() as repo, self._speaking():
             repo.git.fetch(
                 "--no-tags", "--quiet", "--no-write-fetch-head", "--no-auto-gc", "--",
                 self.origin, f"+refs/heads/{branch}:refs/remotes/origin/{branch}",
@@ -77,7 +78,7 @@ class Workspace:
             OriginUnavailableError: No network, or no such pull request.
         """
         theirs, ours = f"refs/pull/{number:d}/head", f"refs/requests/{number:d}"
-        with self._open() as repo, self._speaking():
+        with self._fetching, self._open() as repo, self._speaking():
             repo.git.fetch(
                 "--no-tags", "--quiet", "--no-write-fetch-head", "--no-auto-gc", "--",
                 self.origin, f"+{theirs}:{ours}",

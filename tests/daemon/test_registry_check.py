@@ -91,6 +91,7 @@ def test_hardware_that_the_configuration_passes_over_starts_nothing(hosted: Host
     shown = hosted.host.find_check(sha, NAME)
     assert shown is not None
     assert "1 goal would wait" in shown.summary
+    assert "selects none of the registry's hardware" in shown.summary
     assert shown.text == ""
 
 

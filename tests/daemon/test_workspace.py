@@ -1,4 +1,5 @@
 import subprocess
+import threading
 from pathlib import Path
 
 import psutil
@@ -196,6 +197,27 @@ def test_the_lock_of_a_killed_git_is_removed(workspace: Workspace) -> None:
     workspace.unlock()
 
     assert workspace.fetch("main")
+
+
+def test_threads_may_fetch_the_same_branch_at_once(workspace: Workspace) -> None:
+    seen: list[str] = []
+
+    def fetch() -> None:
+        for _ in range(4):
+            seen.append(workspace.fetch("main"))
+
+    threads = [threading.Thread(target=fetch) for _ in range(3)]
+    other = Workspace(workspace.origin, workspace.folder.with_name("other.git"))
+    for thread in threads:
+        thread.start()
+    for number in range(4):
+        head = other.fetch("main")
+        moved = other.add(head, {"x": b"%d" % number}, message="moved", by=ME)
+        other.push("main", moved, expected=head)
+    for thread in threads:
+        thread.join()
+
+    assert len(seen) == 12
 
 
 def test_nothing_stays_open(workspace: Workspace) -> None:
