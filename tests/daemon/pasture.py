@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from daemon.branches import Branches
 from daemon.config import BotConfig
@@ -26,6 +27,7 @@ from optimizer.job import Finding, Reproduced, Result, Verification, VerifyReque
 from optimizer.kernel import make_kernel
 from optimizer.kernel_page import kernel_files
 from optimizer.store import Store
+from tests.daemon.crashing import READS, Crashing, Steps
 from tests.fakes import FakeClock
 from tests.github.fake import FakeGitHub
 from tests.github.hosts import make_clock, open_forge
@@ -87,7 +89,7 @@ class Pasture:
     registry: Registry | None = None
     jobs: FakeJobs = field(default_factory=FakeJobs)
     obstacle: str | None = None
-    _times: int = 0
+    steps: Steps = field(default_factory=Steps)
 
     def __post_init__(self) -> None:
         """Begin with a registry that asks for what is proposed here."""
@@ -101,12 +103,15 @@ class Pasture:
 
     def restart(self) -> None:
         """Begin a process of the bot's."""
+        self.steps = Steps()
+        parts = (self.workspace, self.store, self.forge)
+        workspace, store, host = (self._behind(part) for part in parts)
         self.branches = Branches(
-            self.workspace, self.store, "bot", "bot@localhost",
+            workspace, store, "bot", "bot@localhost",
             me=lambda: self.forge.me, clock=self.clock,
         )  # fmt: skip
         self.shepherd = Shepherd(
-            self.forge, self.branches, self.store,
+            host, self.branches, store,
             find_registry=lambda: self.registry, config=lambda: self.config,
         )  # fmt: skip
         watch = ConfigWatch(self.workspace, self.store)
@@ -118,6 +123,9 @@ class Pasture:
             state=self.folder / "state",
             keep_going=lambda: True,
         )  # fmt: skip
+
+    def _behind(self, part: object) -> Any:  # noqa: ANN401 - as the part
+        return Crashing(part, self.steps, READS)
 
     def publish(self, ratio: float = 2.0, name: str = "one") -> Publication:
         publisher = Publisher(

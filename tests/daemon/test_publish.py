@@ -1,10 +1,8 @@
 import itertools
 import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,6 +26,7 @@ from daemon.pull_request import EDITED_LABEL, Proposal, as_draft
 from daemon.wishes import Wish, find_answer, hold, unhold, wish
 from daemon.workspace import Workspace, make_origin
 from optimizer.store import Store
+from tests.daemon.crashing import Crash, Crashing, Steps
 from tests.fakes import FakeClock
 from tests.makers import make_candidate, make_evidence
 
@@ -37,37 +36,12 @@ PATH = "kernels/scale/cpu-x86-64-v3"
 FILES = {"README.md": b"faster", "plots/latency.svg": b"<svg/>"}
 
 
-class Crash(BaseException):
-    """Stands for the end of the process."""
-
-
-@dataclass
-class Crashing:
-    """A part of the world behind which the process dies at one call, before it or after it."""
-
-    real: Any
-    world: "World"
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the real method between two steps."""
-        method = getattr(self.real, name)
-
-        def call(*arguments: object, **named: object) -> Any:  # noqa: ANN401 - as the method
-            self.world.step()
-            found = method(*arguments, **named)
-            self.world.step()
-            return found
-
-        return call
-
-
 @dataclass
 class World:
     """An origin with a registry, its forge, a store; and a crash at a chosen step."""
 
     folder: Path
-    crash_at: int | None = None
-    steps: int = field(default=0, init=False)
+    steps: Steps = field(default_factory=Steps, init=False)
 
     def __post_init__(self) -> None:
         """Make it all."""
@@ -83,22 +57,17 @@ class World:
         self.clock = FakeClock(datetime.now(UTC).timestamp())
         self.config = BotConfig()
 
-    def step(self) -> None:
-        self.steps += 1
-        if self.steps == self.crash_at:
-            raise Crash
-
     def publisher(self) -> Publisher:
         branches = Branches(
-            repository=Crashing(self.workspace, self),
-            memory=Crashing(self.store, self),
+            repository=Crashing(self.workspace, self.steps),
+            memory=Crashing(self.store, self.steps),
             name="bot",
             email="bot@localhost",
             clock=self.clock,
         )
         return Publisher(
             branches=branches,
-            forge=Crashing(self.forge, self),
+            forge=Crashing(self.forge, self.steps),
             base="main",
             config=lambda: self.config,
         )
@@ -367,14 +336,14 @@ def test_killed_at_any_step_and_started_again_it_does_nothing_twice(
         world = World(tmp_path / str(crash_at))
         if update:
             world.publish()
-        world.steps, world.crash_at = 0, crash_at
+        world.steps = Steps(crash_at)
         try:
             world.publish(*better)
         except Crash:
             crashed = True
         else:
             crashed = False
-        world.crash_at = None
+        world.steps = Steps()
 
         world.publish(*better)
 

@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from operator_registry.registry import Operator
 from optimizer.job import CannotTell
 from optimizer.store import NewCommand
 from optimizer.store.rows import QueuedGoal
+from tests.daemon.crashing import Crash
 from tests.daemon.pasture import BRANCH, OWNED, PATH, Pasture, grazing
 from tests.makers import HARDWARE, OPERATOR
 
@@ -463,3 +465,39 @@ def test_the_replay_is_remembered_for_the_commit(pasture: Pasture) -> None:
     pasture.reverifier.run()
 
     assert isinstance(find_standing(pasture.store, pasture.head() or ""), Replayed)
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(590)
+def test_killed_at_any_step_it_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+    """A conflict, then a registry that no longer asks for it: rebased once, closed once."""
+    for crash_at in itertools.count(1):
+        with grazing(tmp_path / str(crash_at)) as pasture:
+            pasture.publish()
+            change_base(pasture)
+            kept = pasture.registry
+            assert kept is not None
+            gone = replace(kept, operators={})
+            pasture.steps.taken, pasture.steps.crash_at = 0, crash_at
+            crashed = False
+            for registry in (kept, gone, gone, gone):
+                pasture.registry = registry
+                try:
+                    pasture.look(after_s=300)
+                except Crash:
+                    crashed = True
+                    pasture.restart()
+                    pasture.look(after_s=300)
+
+            shown = pasture.shown()
+            assert (shown.state, pasture.head()) == ("closed", None)
+            assert [p.number for p in pasture.forge.pull_requests()] == [1]
+            marker = find_marker(shown.body)
+            assert marker is not None
+            assert [past.what for past in marker.history] == ["proposed", "rebased"]
+            assert sum("Closed by kernelevolve itself" in c for c in pasture.comments()) == 1
+            pasture.registry = kept
+            assert pasture.publish() == Opened(number=2)
+        if not crashed:
+            assert crash_at > 30
+            return
