@@ -43,6 +43,11 @@ class Workspace:
     """Returns the git configuration that lets us into the origin now, or raises
     OriginUnavailableError; None where git needs no help with it."""
 
+    _fetching: threading.Lock = field(
+        default_factory=threading.Lock, init=False, repr=False, compare=False
+    )
+    """Of two fetches of one branch at a time one fails: it finds the reference moved."""
+
     def find_heads(self) -> Heads:
         """Return the origin's branches; one small exchange, nothing is fetched.
 

@@ -203,8 +203,7 @@ def test_threads_may_fetch_the_same_branch_at_once(workspace: Workspace) -> None
     seen: list[str] = []
 
     def fetch() -> None:
-        for _ in range(4):
-            seen.append(workspace.fetch("main"))
+        seen.extend(workspace.fetch("main") for _ in range(4))
 
     threads = [threading.Thread(target=fetch) for _ in range(3)]
     other = Workspace(workspace.origin, workspace.folder.with_name("other.git"))
