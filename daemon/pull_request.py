@@ -200,7 +200,7 @@ def tail(marker: Marker) -> str:
         (past.at, past.what, f"{past.ratio:.2f}x", code(past.candidate[:12]), past.head[:12])
         for past in marker.history
     ]
-    heads = ("measured or made", "", "ratio", "candidate", "commit")
+    heads = ("measured or made", "what", "ratio", "candidate", "commit")
     shown = table(heads, rows, numbers={2})
     return f"<!-- history -->\n### History\n\n{shown}\n<!-- /history -->\n\n{hidden}"
 

@@ -93,7 +93,7 @@ def verdict(proposal: Proposal) -> str:
             else f"In trials of the same search the published kernel {name} was faster."
         )
     if slower := find_regressions(evidence):
-        said.append(f"**Slower on {_listed(slower)}**, within what the registry allows.")
+        said.append(f"**Slower on {_listed(slower)}**, by no more than the judge allows.")
     if handed := find_handed_back(evidence):
         said.append(f"Left to the best peer, which is as fast there: {_listed(handed)}.")
     return " ".join(said)
@@ -240,12 +240,13 @@ def _search(proposal: Proposal) -> str:
     search = proposal.evidence.search
     if search is None:
         return found
-    kinds = (f"{n} {kind.replace('_', ' ')}" for kind, n in sorted(proposal.outcomes.items()))
-    told = plain(", ".join(kinds))
-    trials = f"{search.trials} trials in {search.seconds:.0f} s, {search.passed} passed"
-    curve = search.best_so_far
-    climbed = f" The best went from {curve[0]:.2f}x to {curve[-1]:.2f}x." if curve else ""
-    return f"{trials}{f' ({told})' if told else ''}.{climbed} {found}"
+    outcomes = proposal.outcomes or {"passed": search.passed}
+    kinds = (f"{n} {kind.replace('_', ' ')}" for kind, n in sorted(outcomes.items()))
+    trials = f"{search.trials} trials in {search.seconds:.0f} s: {plain(', '.join(kinds))}"
+    curve = [ratio for ratio in search.best_so_far if ratio > 0]
+    climbs = len(curve) > 1 and curve[0] < curve[-1]
+    climbed = f" The best went from {curve[0]:.2f}x to {curve[-1]:.2f}x." if climbs else ""
+    return f"{trials}.{climbed} {found}"
 
 
 def _not_tested(evidence: Evidence) -> str:

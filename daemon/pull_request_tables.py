@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from daemon.pull_request import Incumbent
 
 _NEW = "**new**"
+_FIRST_CALL = (
+    "First calls are those of fresh processes, with what is compiled there; the kernel itself was "
+    "built before, and caches on disk are as earlier processes left them."
+)
 _BREAK = " <br>"
 """The space is for those who show no HTML."""
 
@@ -65,7 +69,8 @@ def costs(evidence: Evidence, *, rows: int | None = None) -> str:
             line += [_seconds(side.first_call_ms)] if begun else []
             line += [_bytes(side.peak_bytes)] if weighed else []
             lines.append(line)
-    return table(header, lines, numbers={*range(2, len(header))}) + _rest(evidence, shown)
+    first = f"\n\n{_FIRST_CALL}" if begun else ""
+    return table(header, lines, numbers={*range(2, len(header))}) + _rest(evidence, shown) + first
 
 
 def errors(evidence: Evidence, *, rows: int | None = None) -> str:

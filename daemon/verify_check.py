@@ -77,8 +77,8 @@ def _completed(sha: str, conclusion: Conclusion, title: str, summary: str, text:
 def _tables(evidence: Evidence) -> str:
     parts = (
         f"As published:\n\n{by_workload(evidence, rows=_MOST_ROWS)}",
-        costs(evidence, rows=_MOST_ROWS),
-        errors(evidence, rows=_MOST_ROWS),
+        f"What a call costs:\n\n{costs(evidence, rows=_MOST_ROWS)}",
+        f"Worst errors, relative to the scale:\n\n{errors(evidence, rows=_MOST_ROWS)}",
     )
     return "\n\n".join(parts)
 

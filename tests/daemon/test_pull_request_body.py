@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from daemon.pull_request import Proposal, Site, find_marker
 from daemon.pull_request_body import make_draft
-from knowledge.evidence import Evidence
+from knowledge.evidence import Evidence, SearchSummary
 from tests.daemon.proposals import HEAD, make_incumbent, make_proposal
 from tests.makers import make_candidate, make_evidence, make_profiled
 
@@ -62,6 +62,17 @@ def test_a_published_kernel_that_was_faster_is_told() -> None:
     body = body_of(replace(make_proposal(2.0), incumbent=make_incumbent(ms=0.25)))
 
     assert "the published kernel `cpp-0` was faster" in body
+
+
+def test_the_search_is_summed_up() -> None:
+    search = SearchSummary(
+        trials=10, passed=9, seconds=61.2, proposer="synthesis", best_so_far=(0.0, 1.5, 2.0)
+    )
+    evidence = make_evidence(make_candidate()).model_copy(update={"search": search})
+
+    body = body_of(make_proposal(evidence=evidence))
+
+    assert "10 trials in 61 s: 9 passed, 1 timed out. The best went from 1.50x to 2.00x." in body
 
 
 def test_a_models_gain_follows_from_its_share() -> None:
