@@ -6,22 +6,19 @@ person's undone. At the end, when all is well again: nothing is lost.
 
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from daemon.command_lines import find_lines
-from daemon.pull_request import find_marker
 from daemon.webhooks import find_delivery, open_envelope
 from daemon.wishes import is_held
-from optimizer.store import OPEN_STATES, Delivery, Store
+from optimizer.store import Delivery, Store
+from tests.github.accounts import find_doubled, find_lost, find_undone, is_quiet
 from tests.github.quirks import Fault, FaultKind
 from tests.github.stage import BRANCH, OWNER, STRANGER, WRITER, Stage
 
@@ -52,7 +49,6 @@ _TROUBLE = st.none() | st.integers(0, 160) | _FAULT
 _SUMMARY = st.sampled_from(("better 2.0", "better 3.0", "better 4.0", "none", "refuse"))
 _LINE = st.sampled_from(_LINES)
 _BY = st.sampled_from((WRITER, WRITER, STRANGER))
-_TERMINAL = frozenset({"+1", "-1", "hooray", "confused"})
 _MOST_ROUNDS = 60
 
 
@@ -208,42 +204,10 @@ class BadDays(RuleBasedStateMachine):
     @invariant()
     def nothing_is_doubled(self) -> None:
         self.tally.events += 1
-        found = [*self._doubled_pulls(), *self._doubled_words(), *self._undone()]
+        github = self.stage.github
+        found = [*find_doubled(github, self.asked_again), *find_undone(github, self.theirs)]
         self.tally.doubled += found
         assert not found
-
-    def _doubled_pulls(self) -> Iterator[str]:
-        pulls = self.stage.own_pulls()
-        opened = Counter(p.pull.head for p in pulls if p.state == "open" and p.pull)
-        yield from (f"{branch}: {n} are open" for branch, n in opened.items() if n > 1)
-        for earlier, later in pairwise(pulls):
-            one, other = find_marker(earlier.body or ""), find_marker(later.body or "")
-            refused = earlier.pull and earlier.pull.merged_at is None and not (one and one.retired)
-            same = one and other and one.operator_digest == other.operator_digest
-            if refused and same and earlier.number not in self.asked_again:
-                yield f"#{later.number} although #{earlier.number} was a no"
-
-    def _doubled_words(self) -> Iterator[str]:
-        bot = self.stage.github.bot.id
-        comments = [c for c in self.stage.github.world.comments.values() if c.user.id == bot]
-        markers = Counter(
-            (c.number, line)
-            for c in comments
-            for line in c.body.splitlines()
-            if line.startswith("<!-- kernelevolve")
-        )
-        yield from (f"#{number}: {n} of {m}" for (number, m), n in markers.items() if n > 1)
-        yield from (f"no marker: {c.body}" for c in comments if "<!-- kernelevolve" not in c.body)
-        titles = Counter(t.title for t in self.stage.github.issues() if t.user.id == bot)
-        yield from (f"{n} issues {title}" for title, n in titles.items() if n > 1)
-
-    def _undone(self) -> Iterator[str]:
-        git = self.stage.github.git
-        head = git.heads().get(BRANCH)
-        if head is not None:
-            yield from (f"{sha} is gone" for sha in self.theirs if not git.holds(head, sha))
-        elif self._is_open():
-            yield f"{BRANCH} is gone"
 
     def _is_open(self) -> bool:
         return any(p.state == "open" for p in self.stage.own_pulls())
@@ -251,7 +215,7 @@ class BadDays(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             self._settle()
-            lost = list(self._lost())
+            lost = list(find_lost(self.stage.github, self.stage.store))
             self.tally.lost += lost
             assert not lost
             self.nothing_is_doubled()
@@ -280,30 +244,7 @@ class BadDays(RuleBasedStateMachine):
             self.stage.rounds(2, pass_s=20.0)
             if is_held(self.stage.store, BRANCH) and number % 10 == 0 and self.stage.own_pulls():
                 self.stage.github.comment(self.stage.own_pulls()[-1].number, WRITER, "/unhold")
-            elif self._is_quiet():
+            elif is_quiet(self.stage.store):
                 return
             elif number > 5:
                 self.stage.clock.now_s += 900
-
-    def _is_quiet(self) -> bool:
-        store = self.stage.store
-        backlog = store.backlog()
-        waits = backlog.deliveries + backlog.commands + backlog.effects
-        return waits == 0 and not store.pending_goals()
-
-    def _lost(self) -> Iterator[str]:
-        store = self.stage.store
-        if not self._is_quiet():
-            yield f"{store.backlog()} {store.pending_goals()}"
-        for effect in store.given_up_effects():
-            yield f"given up: {effect.key}: {effect.error}"
-        known = {(c.comment_id, c.line): c for c in store.commands()}
-        bot = self.stage.github.bot
-        for comment in self.stage.github.world.comments.values():
-            lines = find_lines(comment.body, me=bot.login) if comment.user.id != bot.id else ()
-            for line in lines:
-                command = known.get((comment.id, line.number))
-                if command is None or command.state in OPEN_STATES:
-                    yield f"{comment.user.login}: {line.text}: {command}"
-                elif not _TERMINAL & set(self.stage.reactions(comment.id)):
-                    yield f"no sign of an end: {command}"
