@@ -44,7 +44,13 @@ class Repository(Protocol):
         ...
 
     def files(
-        self, revision: str, folder: str = "", *, under: Sequence[str] = (), named: str = ""
+        self,
+        revision: str,
+        folder: str = "",
+        *,
+        under: Sequence[str] = (),
+        named: str = "",
+        most_bytes: int | None = None,
     ) -> dict[str, bytes]:
         """Return the files of a revision, by their path below `folder`."""
         ...

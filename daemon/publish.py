@@ -155,7 +155,6 @@ class Publisher:
             head = self._push(proposal, sha, remote)
         except BranchMovedError:
             return self._leave_alone(branch, requests)
-        note_standing(self.branches.memory, head, Judged())
         return self._show(proposal, head)
 
     def _commit(self, proposal: Proposal, files: Mapping[str, bytes], base_sha: str) -> str:
@@ -173,6 +172,7 @@ class Publisher:
             self.branches.bring(proposal.branch, remote)
             if self._same(sha, remote, proposal.path):
                 return remote
+        note_standing(self.branches.memory, sha, Judged())
         self.branches.push(proposal.branch, sha, expected=remote)
         return sha
 

@@ -11,10 +11,11 @@ from daemon.branches import Branches
 from daemon.forge import ForgeError
 from daemon.gate import Gate
 from daemon.jobs import JobError, RunsJobs
+from daemon.kernel_commits import KernelCommits
 from daemon.logs import find_log
-from daemon.origin import WorkspaceError
+from daemon.origin import TooLargeError, WorkspaceError
 from daemon.outbox import post_sticky
-from daemon.pull_request import find_pair, kernel_path
+from daemon.pull_request import find_pair
 from daemon.standing import NotReplayed, Replayed, Standing, find_standing, note_standing, sum_up
 from daemon.watched import Watched, find_watched
 from daemon.wishes import Wish, answer_wish, find_stop, find_wish, forget_stop, wish
@@ -79,7 +80,11 @@ class Reverifier:
 
     def _replay(self, request: Watched, sha: str, asked: Wish) -> None:
         pair = find_pair(request.branch)
-        files = self.branches.repository.files(sha, kernel_path(*pair)) if pair else {}
+        try:
+            files = KernelCommits(self.branches, *pair).files(sha) if pair else {}
+        except TooLargeError as error:
+            self._note(request, sha, NotReplayed(why=str(error)))
+            return
         if obstacle := self._find_obstacle(files):
             self._note(request, sha, NotReplayed(why=obstacle))
             return

@@ -21,7 +21,7 @@ from daemon.forge import (
 from daemon.kernel_commits import KernelCommits
 from daemon.logs import find_log
 from daemon.obsolete import Pair, find_better, find_reason, is_outdated
-from daemon.origin import BranchMovedError, WorkspaceError
+from daemon.origin import BranchMovedError, TooLargeError, WorkspaceError
 from daemon.pull_request import as_draft, find_pair, tell_rebase
 from daemon.pull_request_limits import find_push_excess
 from daemon.retiring import Retiring
@@ -36,6 +36,8 @@ from operator_registry.registry import Registry
 from optimizer.store import OPEN_STATES, Store
 
 log = find_log(__name__)
+_LARGEST_CODEOWNERS_BYTES = 3_000_000
+"""As GitHub has it; larger ones are not read there either."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,12 @@ class Shepherd:
 
     def _read_codeowners(self, revision: str) -> str:
         for folder in CODEOWNERS:
-            files = self.branches.repository.files(revision, folder, under=["CODEOWNERS"])
+            try:
+                files = self.branches.repository.files(
+                    revision, folder, under=["CODEOWNERS"], most_bytes=_LARGEST_CODEOWNERS_BYTES
+                )
+            except TooLargeError:
+                return ""
             if "CODEOWNERS" in files:
                 return files["CODEOWNERS"].decode("utf-8", errors="replace")
         return ""

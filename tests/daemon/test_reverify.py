@@ -166,6 +166,27 @@ def test_a_branch_without_a_kernel_is_not_run(pasture: Pasture) -> None:
     )
 
 
+def test_a_folder_that_is_no_kernels_size_is_not_read(pasture: Pasture) -> None:
+    pasture.github.push(BRANCH, {f"{PATH}/notes.bin": b"x" * 9_000_000}, "wendy")
+    pasture.look()
+
+    pasture.reverifier.run()
+
+    assert pasture.jobs.asked == []
+    standing = find_standing(pasture.store, pasture.head() or "")
+    assert isinstance(standing, NotReplayed)
+    assert "more than" in standing.why
+
+
+def test_what_was_found_of_a_commit_outlives_its_being_published_again(pasture: Pasture) -> None:
+    pasture.jobs.finding = NotReproduced(reason="slower")
+    pasture.reverifier.run()
+
+    pasture.publish()
+
+    assert isinstance(find_standing(pasture.store, pasture.head() or ""), Replayed)
+
+
 def test_a_daemon_that_ends_says_nothing_of_the_kernel(pasture: Pasture) -> None:
     going = [True, False]
     pasture.reverifier = type(pasture.reverifier)(
