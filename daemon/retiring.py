@@ -42,10 +42,17 @@ class Retiring:
         self._close(shown, sha, reason or "nobody needs it any more")
         return True
 
-    def finish(self, request: PullRequest) -> None:
-        """Note that a closing had its effect, where a kill kept that from being noted."""
-        if request.state == "closed" and self._state_of(request) == _CLOSING:
-            self.store.mark(retired_mark(request.number), _CLOSED)
+    def finish(self, request: PullRequest, sha: str | None) -> None:
+        """Do what a closing leaves to be done, where a kill came between; `sha` is the branch's.
+
+        Raises:
+            WorkspaceError: The origin can't be reached now.
+        """
+        if request.state != "closed" or self._state_of(request) != _CLOSING:
+            return
+        if sha is not None and sha == request.head_sha:
+            self.branches.repository.delete(request.head, expected=sha)
+        self.store.mark(retired_mark(request.number), _CLOSED)
 
     def _state_of(self, request: PullRequest) -> str | None:
         return self.store.recall(retired_mark(request.number))
@@ -73,9 +80,7 @@ class Retiring:
         )
         key, now = f"retired/{shown.number}", self.branches.clock()
         post_comment(self.store, shown.number, text, key=key, now=now)
-        self.host.close_pull_request(shown.number)
-        self.store.mark(retired_mark(shown.number), _CLOSED)
-        self.branches.repository.delete(shown.head, expected=sha)
+        self.finish(self.host.close_pull_request(shown.number), sha)
         log.info("pull request closed as obsolete", number=shown.number, reason=reason)
 
     def _last_words(self, shown: PullRequest, reason: str) -> PullRequestDraft:

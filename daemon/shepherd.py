@@ -152,7 +152,7 @@ class Shepherd:
                 self.branches.repository.delete(branch, expected=sha)
                 log.info("branch of a merged pull request deleted", branch=branch)
             return
-        self._retiring.finish(last)
+        self._retiring.finish(last, sha)
         if last.state == "open" or find_wish(self.store, "reopen", branch) is None:
             return
         try:
