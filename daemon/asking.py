@@ -14,7 +14,7 @@ from daemon.planner import Work, queued
 from daemon.pull_request import branch_name
 from daemon.report import End
 from daemon.scene import Scene, last_ends
-from daemon.wishes import is_held
+from daemon.wishes import find_stop, is_held
 from operator_registry.diff import Goal
 from operator_registry.fault import name_one_of
 from operator_registry.record import digest
@@ -73,6 +73,8 @@ class Asking:
         if last is None or last[1].verdict != "failed":
             return refused("nothing failed here last; optimize asks for a search")
         goal = last[0]
+        if self._has_changed(goal):
+            return refused("the operator has changed since; optimize asks for a search of it")
         root, _, count = goal.key.partition(_RETRY)
         if int(count or 0) >= MOST_RETRIES:
             return refused(f"it was tried {MOST_RETRIES} times more already: {last[1].why}")
@@ -98,6 +100,11 @@ class Asking:
             return Deed("running", f"{command.told}{_RUNS}", "rocket")
         return None
 
+    def _has_changed(self, goal: StoredGoal) -> bool:
+        _, registry = self.find_registry() or ("", None)
+        operator = registry.operators.get(goal.operator) if registry else None
+        return operator is None or operator.digest != goal.operator_digest
+
     def _find_obstacle(self, budget_s: float, hardware: str, login: str) -> str | None:
         config = self.config()
         if not config.selects(hardware):
@@ -112,6 +119,11 @@ class Asking:
         waiting = self.store.pending_goals()
         for other in waiting:
             same = (other.operator, other.hardware, other.operator_digest)
+            if find_stop(self.store, other.key) is not None:
+                continue  # it ends
+            if same[:2] == (goal.operator, goal.hardware) and same[2] != goal.operator_digest:
+                # The registry moves just now: the later goal would take the newer one's place.
+                return refused("a search of another version of it waits; ask again later")
             if same == (goal.operator, goal.hardware, goal.operator_digest) and (
                 other.key == goal.key or _budget_s(other) == _budget_s(goal)
             ):

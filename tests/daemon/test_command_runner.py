@@ -8,7 +8,7 @@ from daemon.config import BotConfig, Limits
 from daemon.planner import Work
 from daemon.report import End
 from daemon.wishes import answer_wish, find_stop, find_wish, is_held
-from optimizer.store import StoredGoal
+from optimizer.store import QueuedGoal, StoredGoal
 from tests.daemon.talk import (
     BRANCH,
     HARDWARE,
@@ -102,6 +102,26 @@ class TestOptimize:
         assert [c.goal_key for c in talk.store.commands()] == [goal.key] * 2
         assert {c.state for c in talk.store.commands()} == {"done"}
 
+    def test_a_goal_of_a_newer_version_keeps_its_place(self, talk: Talk) -> None:
+        talk.queue()
+        newer = talk.goals()[0].model_copy(update={"key": "newer", "operator_digest": "0" * 64})
+        end_goal(talk)
+        queued = {name: getattr(newer, name) for name in QueuedGoal.model_fields}
+        talk.store.enqueue(QueuedGoal(**queued), now=talk.clock())
+
+        assert "another version" in talk.ask("/optimize").told
+        assert [goal.key for goal in talk.goals()] == ["newer"]
+
+    def test_what_is_being_stopped_is_not_waited_for(self, talk: Talk) -> None:
+        stopped = talk.ask("/optimize").goal_key
+        claim(talk)
+        talk.ask("/stop")
+
+        again = talk.ask("/optimize")
+
+        assert again.state == "running"
+        assert again.goal_key != stopped
+
     def test_a_held_pull_request_is_not_searched_for(self, talk: Talk) -> None:
         talk.ask("/hold")
 
@@ -150,6 +170,17 @@ class TestRetry:
         talk.queue()
         end_goal(talk)
         assert "nothing failed" in talk.ask("/retry").told
+
+    def test_an_operator_that_changed_since_is_not_searched_as_it_was(self, talk: Talk) -> None:
+        talk.queue()
+        (goal,) = talk.goals()
+        old = goal.model_copy(update={"key": "old", "operator_digest": "0" * 64})
+        end_goal(talk)
+        queued = {name: getattr(old, name) for name in QueuedGoal.model_fields}
+        talk.store.enqueue(QueuedGoal(**queued), now=talk.clock())
+        end_goal(talk, "failed", "out of memory")
+
+        assert "has changed since" in talk.ask("/retry").told
 
     def test_a_failure_is_told_to_who_asked(self, talk: Talk) -> None:
         talk.ask("/optimize")
