@@ -4,10 +4,11 @@ The description is OpenAPI 3.0 from npm's @octokit/openapi, cut to the operation
 """
 
 import json
-import shutil
 from collections.abc import Iterator
 from functools import cache
 from http import HTTPStatus
+
+import pytest
 
 from tests.github.asking import Ask, Reply, Route
 from tests.github.description import Description, load
@@ -25,9 +26,15 @@ _EVERYWHERE = frozenset({401, 403, 404, 422, 429})
 """Answers that GitHub may give to anything, though it does not describe them of each operation."""
 
 
+@cache
 def is_at_hand() -> bool:
-    """Return whether there is npm, which brings the description."""
-    return shutil.which("npm") is not None
+    """Return whether the description is here, or npm brings it."""
+    try:
+        load_description()
+        load_hooks()
+    except pytest.skip.Exception:
+        return False
+    return True
 
 
 @cache
