@@ -191,7 +191,8 @@ class Shepherd:
         """Return the branch's head, on top of the base where it conflicted or somebody asked."""
         branch, base = shown.head, scenery.base_sha
         asked = find_wish(self.store, "rebase", branch)
-        conflicts = commits.tree(f"{sha}^") != commits.tree(base)
+        # What the base holds already does not conflict with it.
+        conflicts = commits.tree(base) not in (commits.tree(sha), commits.tree(f"{sha}^"))
         if not (asked or conflicts):
             return sha
         if asked and asked.sha and not sha.startswith(asked.sha):
