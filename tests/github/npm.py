@@ -46,7 +46,7 @@ def unpack(package: str, *wanted: str) -> Path:
         if not place.exists():
             npm = find_npm()
             with TemporaryDirectory(dir=cache_folder()) as scratch:
-                _run(npm, "pack", "--silent", package, cwd=Path(scratch))
+                _run(npm, "pack", "--loglevel=error", package, cwd=Path(scratch))
                 (archive,) = Path(scratch).glob("*.tgz")
                 starts = tuple(f"package/{name}" for name in wanted)
                 with tarfile.open(archive) as packed:
@@ -67,7 +67,7 @@ def install(*packages: str) -> Path:
             with TemporaryDirectory(dir=cache_folder()) as scratch:
                 made = Path(scratch) / "made"
                 made.mkdir()
-                flags = ("--silent", "--no-audit", "--no-fund", "--ignore-scripts")
+                flags = ("--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts")
                 _run(npm, "install", *flags, "--prefix", str(made), *packages, cwd=made)
                 made.rename(place)
     return place
