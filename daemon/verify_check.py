@@ -93,7 +93,7 @@ def _replays(standing: Replayed) -> str:
             "" if v.published_ratio is None else f"{v.published_ratio:.2f}x",
             str(v.checked_sizes),
             "" if v.seed is None else str(v.seed),
-            plain(v.at),
+            code(v.at),
         )
         for v in standing.verifications
     )

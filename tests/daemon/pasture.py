@@ -98,7 +98,10 @@ class Pasture:
             operators={OPERATOR.name: OWNED},
             hardware={HARDWARE.name: HARDWARE},
         )
-        self.workspace = Workspace(str(self.github.git.path), self.folder / "clone.git")
+        client, url = self.forge.client, self.github.git_url
+        self.workspace = Workspace(
+            url, self.folder / "clone.git", lambda: client.git_configuration(url)
+        )
         self.restart()
 
     def restart(self) -> None:
