@@ -4,14 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-PARTS := drill-bench drill-daemon drill-github drill-judge drill-redteam drill-soak drill-synthesis
+PARTS := drill-bench drill-daemon drill-days drill-github drill-judge drill-redteam drill-soak drill-synthesis drill-whole
 DRILLS_bench := tests/optimizer/test_bench_aa.py
 DRILLS_daemon := tests/daemon
+DRILLS_days := tests/days
 DRILLS_github := tests/github
 DRILLS_judge := tests/contracts tests/optimizer/evaluate
 DRILLS_redteam := tests/optimizer/redteam
 DRILLS_soak := tests/soak
 DRILLS_synthesis := tests/optimizer/propose
+DRILLS_whole := tests/whole
 
 .PHONY: setup test demo lint types test-long $(addprefix test-long-,$(PARTS)) clean
 

@@ -67,11 +67,14 @@ def main() -> None:
             if any(row["batch"] == number for row in rows):
                 continue
         began = time.monotonic()
-        tally, harm = Tally(), ""
+        harm = ""
         try:
-            tally = run_bad_days(number, runs=args.runs)
-        except AssertionError as error:
-            tally, harm = BadDays.tally, str(error)[:2000]
+            run_bad_days(number, runs=args.runs)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told in the row
+            harm = f"{type(error).__name__}: {error}"[:2000]
+        tally = BadDays.tally
+        if harm and not (tally.lost or tally.doubled):
+            tally.violations.append(harm)
         row = {"batch": number, **_counts(tally), "harm": harm}
         row |= {"seconds": round(time.monotonic() - began, 1), "commit": _find_commit()}
         with _rows_of(file) as rows:
