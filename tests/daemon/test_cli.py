@@ -20,6 +20,7 @@ COMMANDS = (
     ("schema",),
     ("optimize",),
     ("evaluate",),
+    ("job",),
     ("verify",),
     ("sign",),
     ("key", "new"),
