@@ -40,6 +40,8 @@ def failing(
     return change
 
 
+_API = "^/repos"
+"""Git's own requests have other limits, of which nobody is told."""
 GOOD: dict[str, Weather] = {"a good day": setting()}
 BAD: dict[str, Weather] = {
     "pages of two": setting(most_per_page=2),
@@ -75,11 +77,11 @@ BAD: dict[str, Weather] = {
     "503": failing("503"),
     "401": failing("401", times=1),
     "404": failing("404"),
-    "403, a secondary limit": failing("403 secondary", times=1),
-    "403 with Retry-After": failing("403 secondary", times=1, retry_after_s=90),
-    "429": failing("429", times=1),
-    "429 with Retry-After": failing("429", times=1, retry_after_s=90),
-    "403, the quota": failing("403 primary", times=1),
+    "403, a secondary limit": failing("403 secondary", at=_API, times=1),
+    "403 with Retry-After": failing("403 secondary", at=_API, times=1, retry_after_s=90),
+    "429": failing("429", at=_API, times=1),
+    "429 with Retry-After": failing("429", at=_API, times=1, retry_after_s=90),
+    "403, the quota": failing("403 primary", at=_API, times=1, retry_after_s=600),
     "a page of HTML": failing("html"),
     "slow": failing("slow"),
 }
