@@ -412,18 +412,30 @@ LARGE = {
 }
 
 
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A daemon that has nothing to do."""
+    with Stage(tmp_path_factory.mktemp("settled")) as stage:
+        stage.round()
+        stage.push_operator("none")
+        stage.turn()
+        yield stage
+
+
 @pytest.mark.parametrize("what", LARGE)
-def test_a_file_of_ten_megabytes_is_told_and_not_read(stage: Stage, what: str) -> None:
-    stage.push_operator("none")
-    stage.turn()
-    stage.github.push("main", {LARGE[what]: "# " + "x" * HUGE}, OWNER)
+def test_a_file_of_ten_megabytes_is_told_and_not_read(settled: Stage, what: str) -> None:
+    good = settled.github.git.read(settled.github.git.heads()["main"], LARGE[what])
+    settled.github.push("main", {LARGE[what]: "# " + "x" * HUGE}, OWNER)
 
-    stage.turn()
-    stage.rounds(3, pass_s=61)
+    settled.turn()
+    settled.round(pass_s=61)
 
-    assert len(jobs_of(stage)) == 1
-    assert stage.store.pending_goals() == ()
-    assert stage.bot.config.find_hold() is None
+    faults = settled.bot.health.report(paused=False).faults
+    assert faults or settled.bot.config.find_faults()
+    assert len(jobs_of(settled)) == 1
+    assert settled.store.pending_goals() == ()
+    assert settled.bot.config.find_hold() is None
+    settled.github.push("main", {LARGE[what]: good}, OWNER)
 
 
 LINKS = {"operator.yaml": "/etc/passwd", "reference.py": "../../../../../../etc/hostname"}
@@ -463,20 +475,19 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("attack", CONFIGS)
-def test_a_bad_configuration_never_holds(stage: Stage, attack: str) -> None:
-    stage.github.push("main", {CONFIG: CONFIGS[attack]}, OWNER)
-    issue = stage.github.open_issue(OWNER, "Faster, please")
+def test_a_bad_configuration_never_holds(settled: Stage, attack: str) -> None:
+    before = settled.bot.config.in_force()
+    settled.github.push("main", {CONFIG: CONFIGS[attack]}, OWNER)
 
-    stage.push_operator("none")
-    stage.turn()
-    stage.rounds(3, pass_s=61)
-    comment = ask(stage, f"/optimize op={OPERATOR}", by=STRANGER, number=issue)
+    settled.turn()
+    settled.round(pass_s=61)
 
-    assert "-1" in stage.reactions(comment)
-    told = [t for t in stage.github.issues() if "is broken" in t.title]
+    assert settled.bot.config.find_faults()
+    assert settled.bot.config.in_force() == before
+    told = [t for t in settled.github.issues() if "is broken" in t.title]
     assert [t.state for t in told] == ["open"]
-    assert not list(stage.folder.rglob("pwned"))
-    check_harmless(stage)
+    assert not list(settled.folder.rglob("pwned"))
+    check_harmless(settled)
 
 
 def test_every_attack_of_the_table_is_a_test() -> None:
