@@ -148,8 +148,9 @@ class Shepherd:
         last = requests[0]
         if last.state == "merged":
             answer_wish(self.store, "reopen", branch, "it is merged", well=False)
-            if last.head_sha == sha and self.branches.is_ours(branch, sha, requests):
-                self.branches.repository.delete(branch, expected=sha)
+            ours = sha == last.head_sha and self.branches.is_ours(branch, last.head_sha, requests)
+            if ours:
+                self.branches.repository.delete(branch, expected=last.head_sha)
                 log.info("branch of a merged pull request deleted", branch=branch)
             return
         self._retiring.finish(last, sha)

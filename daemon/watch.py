@@ -7,10 +7,10 @@ the next look find the same change again.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from daemon.branches import Memory
 from daemon.logs import find_log
 from daemon.origin import OriginUnavailableError, UnknownRevisionError
 from daemon.planner import REGISTRY_ENTRIES, Pair, published_digests, registry_texts
-from daemon.branches import Memory
 from daemon.workspace import Workspace
 from operator_registry.fault import RegistryError
 from operator_registry.registry import Registry, parse_registry
