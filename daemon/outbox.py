@@ -229,6 +229,9 @@ class Outbox:
             return known
         comment = self._edit(int(known), body) if known else None
         if comment is None:
+            if known:  # it is deleted; or the host lags behind, in its lists as well
+                self.store.mark(f"sticky/{number}", "")
+                unsure = True
             comment = self._write(number, body, marker, unsure=unsure)
             if comment.body != body:  # it was there, and our memory of it was lost
                 comment = self.host.edit_comment(comment.id, body)
