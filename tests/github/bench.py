@@ -33,21 +33,17 @@ def run_bad_days(number: int, *, runs: int) -> Tally:
     """Run a batch of bad days that its number determines, and return what it came to."""
     tally = BadDays.tally = Tally()
 
-    @seed(number)
-    def run() -> None:
-        run_state_machine_as_test(
-            BadDays,
-            settings=settings(
-                max_examples=runs,
-                stateful_step_count=_STEPS,
-                deadline=None,
-                database=None,
-                phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-
-    run()
+    run_state_machine_as_test(
+        seed(number)(BadDays),
+        settings=settings(
+            max_examples=runs,
+            stateful_step_count=_STEPS,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
     return tally
 
 
@@ -98,11 +94,9 @@ def _rows_of(file: Path) -> Iterator[list[Row]]:
         rows: list[Row] = (
             json.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
         )
-        known = len(rows)
         yield rows
-        if len(rows) > known:
-            rows.sort(key=lambda row: int(row["batch"]))
-            _write(file, rows)
+        rows.sort(key=lambda row: int(row["batch"]))
+        _write(file, rows)
     finally:
         os.close(folder)
 
@@ -126,8 +120,8 @@ def _write(file: Path, rows: list[Row]) -> None:
         "# Bad days\n\n"
         f"Written by `{command}`.\n\n"
         "In each run people, the network, the code host and the daemon's process do what they do "
-        "on bad days, in an order that the batch's number determines; afterwards all is well "
-        "again, and nothing may be lost, or done twice.\n\n"
+        "on bad days, drawn at random; afterwards all is well again, and nothing may be lost, or "
+        "done twice.\n\n"
     )
     file.with_suffix(".md").write_text(told + "\n".join(table) + "\n", encoding="utf-8")
 
