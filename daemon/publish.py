@@ -177,8 +177,13 @@ class Publisher:
         return sha
 
     def _show(self, proposal: Proposal, head: str) -> Publication:
-        shown = _find_open(self._requests(proposal.branch))
+        requests = self._requests(proposal.branch)
+        shown = _find_open(requests)
         if shown is None:
+            # Lists lag behind: the one before the push may not have shown yet that it was closed.
+            digest = proposal.evidence.operator_digest
+            if refusal := self._refusal(proposal.branch, requests, digest):
+                return refusal
             draft = self._draft(proposal, head, None)
             try:
                 number = self.forge.open_pull_request(draft).number
