@@ -16,6 +16,8 @@ from optimizer.targets import host_cpu_arch
 from tests.fakes import FakeRunner
 from tests.makers import OPERATOR, make_candidate, make_passed
 
+pytestmark = pytest.mark.alone
+
 GOOD = make_candidate("good")
 BROKEN = GOOD.model_copy(update={"code": "no code at all"})
 FAILED = Failed(stage="screen", log="the plan launches scale, but the code has no KERNEL(scale)")

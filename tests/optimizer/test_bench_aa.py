@@ -16,6 +16,8 @@ from optimizer.bench_aa import bench_aa
 from optimizer.job import AaRequest, PhaseEvent
 from optimizer.targets import host_cpu_arch
 
+pytestmark = pytest.mark.alone
+
 
 def make_row(
     number: int, gain: float = 1.0, *, verdict: str = "unclear", **others: object

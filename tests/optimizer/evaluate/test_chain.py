@@ -21,6 +21,8 @@ from tests.makers import OPERATOR
 from tests.optimizer.evaluate.bad import GOOD, LOOP, RIGHT, make
 from tests.optimizer.evaluate.conftest import EFFORT
 
+pytestmark = pytest.mark.alone
+
 BORROWED = make(
     "scopy_(&rows, x, y); " + LOOP + RIGHT,
     before='extern "C" void scopy_(const int64_t*, const void*, void*);',
@@ -109,6 +111,7 @@ def test_those_that_were_built_beside_it_do_not_suffer(built: list[Built]) -> No
     assert built[0].artefact.foreign == ()
 
 
+@pytest.mark.drill
 def test_the_judge_calls_it_a_cheat(evaluator: Evaluator) -> None:
     (evaluation,) = evaluator.evaluate([BORROWED])
 

@@ -16,6 +16,8 @@ from tests.makers import OPERATOR
 from tests.optimizer.evaluate.bad import BAD, GOOD, make
 from tests.optimizer.evaluate.conftest import EFFORT
 
+pytestmark = pytest.mark.alone
+
 ALPHA = 0.01
 
 

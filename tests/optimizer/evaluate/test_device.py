@@ -15,7 +15,7 @@ from optimizer.evaluate.peers import DEVICE_MODES
 from tests.makers import OPERATOR
 from tests.optimizer.evaluate.test_interpreted import CODE, make
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.alone]
 LOOP = "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
 ENDLESS = LOOP + "    while tl.load(x) < 1e30:\n        tl.store(y, 1.0)\n"
 OUTSIDE = LOOP.replace("tl.program_id(0)", "(tl.program_id(0) + 1000000000000)")

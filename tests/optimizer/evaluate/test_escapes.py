@@ -126,14 +126,16 @@ def test_it_sees_only_its_own_processes(limits: Limits) -> None:
     assert len(eval(call(EVAL, code, limits=limits))) <= 2  # noqa: S307 - numbers
 
 
-@pytest.mark.parametrize("pid", ["os.getppid()", str(os.getpid()), "-1"])
+@pytest.mark.parametrize(
+    "pid", ["os.getppid()", str(os.getpid()), "-1"], ids=["parent", "judge", "all"]
+)
 def test_it_signals_nobody(limits: Limits, pid: str) -> None:
     code = f"import os\ntry: os.kill({pid}, 9)\nexcept OSError: pass"
 
     call(EXEC, code, limits=limits)  # a judge that was hit would say nothing any more
 
 
-@pytest.mark.parametrize("pid", [1, os.getpid()])
+@pytest.mark.parametrize("pid", [1, os.getpid()], ids=["first", "judge"])
 def test_it_traces_nobody(limits: Limits, pid: int) -> None:
     code = (
         "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"

@@ -16,6 +16,8 @@ from optimizer.plan import LibraryCall, Plan
 from tests.makers import OPERATOR
 from tests.optimizer.evaluate.bad import BAD, GOOD, make
 
+pytestmark = pytest.mark.alone
+
 EXPECTED: Mapping[str, tuple[type, type, type]] = {
     "syntax error": (Failed, Failed, Failed),
     "wrong shape": (Incorrect, Incorrect, Failed),

@@ -18,6 +18,8 @@ from optimizer.plan import Launch, LibraryCall, Plan
 from tests.makers import OPERATOR
 from tests.optimizer.evaluate.conftest import EFFORT
 
+pytestmark = pytest.mark.alone
+
 RIGHT = """\
 import torch
 
@@ -161,6 +163,7 @@ def test_each_guard_stops_a_cheat_that_passes_without_it(
     assert isinstance(judged(evaluator, cheat), Incorrect)
 
 
+@pytest.mark.drill
 def test_a_size_that_the_data_decide_is_read_by_the_judge(state: Path, host: HardwareSpec) -> None:
     code = (
         "def run(x, count, kept, found):\n    above = x[x > 0]\n    kept[: len(above)] = above\n"

@@ -25,6 +25,8 @@ from optimizer.evaluate.tray import Lender
 from optimizer.plan import Launch, Plan
 from tests.makers import OPERATOR
 
+pytestmark = pytest.mark.alone
+
 CODE = """\
 import triton
 import triton.language as tl

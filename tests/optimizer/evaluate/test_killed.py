@@ -22,6 +22,8 @@ from tests.optimizer.evaluate.bad import GOOD, LOOP, RIGHT, make
 from tests.optimizer.evaluate.conftest import EFFORT
 from tests.optimizer.evaluate.test_building import build_of
 
+pytestmark = pytest.mark.alone
+
 
 def make_slow(rounds: int) -> Candidate:
     """Return a candidate whose trial lasts for many of the hunter's looks."""
@@ -88,6 +90,7 @@ def judge(state: Path, host: HardwareSpec) -> Iterator[Evaluator]:
         yield judge
 
 
+@pytest.mark.drill
 def test_a_worker_killed_in_a_trial_is_replaced(judge: Evaluator) -> None:
     with killing(WORKER, when=with_a_candidate):
         (evaluation,) = judge.evaluate([SLOW])
@@ -157,6 +160,7 @@ def test_nothing_is_built_any_more_once_builds_are_abandoned(
     builder.close()
 
 
+@pytest.mark.drill
 def test_each_evaluation_is_told_before_the_next_trial_begins(judge: Evaluator) -> None:
     told: list[tuple[str, int]] = []
     before = judge.ledger.trials

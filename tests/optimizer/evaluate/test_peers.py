@@ -22,6 +22,8 @@ from optimizer.evaluate.peers import PeerAbsentError, Peers, peer_names
 from optimizer.evaluate.workbench import Workbench
 from tests.makers import OPERATOR
 
+pytestmark = pytest.mark.alone
+
 SOURCE = """\
 import os
 import torch

@@ -21,6 +21,8 @@ from tests.optimizer.evaluate.bad import GOOD
 from tests.optimizer.evaluate.conftest import EFFORT
 from tests.optimizer.evaluate.test_interpreted import make as make_triton
 
+pytestmark = pytest.mark.alone
+
 RAN = tuple(
     Activity(name=name, stream=7, begin_us=0, took_us=took)
     for name, took in (("small", 1), ("scale", 3), ("scale", 4))

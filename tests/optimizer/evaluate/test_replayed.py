@@ -13,7 +13,7 @@ from optimizer.tasks import run_verify
 from tests.makers import OPERATOR, make_evidence
 from tests.optimizer.evaluate.bad import LOOP, RIGHT, make
 
-pytestmark = pytest.mark.drill
+pytestmark = [pytest.mark.drill, pytest.mark.alone]
 WRONG_AT_ONE = make(LOOP + RIGHT + " if (rows > 613) y[613] += static_cast<T>(1);")
 
 

@@ -13,6 +13,8 @@ from optimizer.evaluate.evaluator import Evaluator
 from optimizer.evaluate.shrinking import smaller_workloads
 from tests.optimizer.evaluate.bad import LOOP, RIGHT, make
 
+pytestmark = pytest.mark.alone
+
 SPECS = [operator.spec for operator in load_registry(CATALOG).operators.values()]
 
 

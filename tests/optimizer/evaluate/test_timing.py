@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from optimizer.evaluate.guards import Guard, without
 from optimizer.evaluate.timing import MOST_PRIMING_MS, HostClock, flushes_to_hide, make_clock
 
+pytestmark = pytest.mark.alone
+
 
 def test_a_sample_is_one_call() -> None:
     calls = []

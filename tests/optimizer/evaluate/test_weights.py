@@ -14,6 +14,8 @@ from optimizer.profilers.memory import peak_of as peak_of_changes
 from optimizer.profilers.memory import weigh
 from tests.makers import make_candidate, make_evidence
 
+pytestmark = pytest.mark.alone
+
 MIB = 1 << 20
 
 
