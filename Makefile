@@ -37,7 +37,7 @@ types: $(STAMP)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 test: $(STAMP)
-	$(BIN)/pytest -q -m "not drill and not alone" -n 2 --dist loadfile
+	$(BIN)/pytest -q -m "not drill and not alone" -n 3 --dist loadfile
 	$(BIN)/pytest -q -m "not drill and alone"
 
 demo: $(STAMP)

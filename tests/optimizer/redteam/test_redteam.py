@@ -32,6 +32,7 @@ def test_a_pattern_without_a_kind_is_refused(host: HardwareSpec, tmp_path: Path)
         run(host, tmp_path, only="nothing")
 
 
+@pytest.mark.drill
 def test_a_kind_is_tried_unguarded_guarded_and_beside_its_twin(
     host: HardwareSpec, tmp_path: Path
 ) -> None:
