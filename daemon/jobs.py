@@ -209,16 +209,15 @@ def _started(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    below: list[psutil.Process] = []
     with contextlib.suppress(psutil.Error):
-        below = psutil.Process(process.pid).children(recursive=True)
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_END_S)  # the tether kills what is left, and then ends
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    for child in below:  # sandboxes have sessions of their own
-        with contextlib.suppress(psutil.Error):
-            child.kill()
     process.wait()
-    psutil.wait_procs(below, timeout=_END_S)  # a signal takes its time on a busy machine
 
 
 def _stdout(process: subprocess.Popen[bytes]) -> IO[bytes]:

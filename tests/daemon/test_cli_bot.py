@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from daemon import cli_bot
 from daemon.bot import open_store
 from daemon.cli import main
 from tests.daemon.origins import HERE, SCRIPTED, Origin
+from tests.processes import is_running
 
 ROOT = Path(__file__).parents[2]
 
@@ -210,4 +210,4 @@ def test_after_a_sigkill_the_next_turn_goes_on_at_once(origin: Origin, tmp_path:
     assert report.returncode == 0
     assert json.loads(out)["ends"][0]["publication"] == {"kind": "opened", "number": 1}
     assert len(set(notes.read_text().splitlines())) == 1
-    assert not psutil.pid_exists(job)
+    assert not is_running(job)

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 import subprocess
@@ -5,13 +6,13 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from daemon.jobs import JobDiedError, JobRefusedError, Jobs, Progress
 from operator_registry.registry import CATALOG, load_registry
 from optimizer.job import OptimizeRequest, OptimizeResult, TrialEvent
 from tests.makers import HARDWARE
+from tests.processes import is_running
 
 OPERATOR = load_registry(CATALOG).operators["gelu_bias"]
 SCRIPTED = (sys.executable, "-m", "tests.daemon.scripted_job")
@@ -110,6 +111,16 @@ def test_a_killed_job_takes_its_sandboxes_along(tmp_path: Path) -> None:
     assert not alive(pids)
 
 
+@pytest.mark.parametrize("end", ["better 2.0", "crash"])
+def test_a_job_that_ends_by_itself_leaves_nothing_running(tmp_path: Path, end: str) -> None:
+    pids = tmp_path / "pids"
+
+    with contextlib.suppress(JobDiedError):
+        Jobs(SCRIPTED).run("optimize", make_request(f"child {pids}; {end}", tmp_path))
+
+    assert not alive(pids)
+
+
 def test_a_job_dies_with_the_daemon(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     request = tmp_path / "request.json"
@@ -127,19 +138,12 @@ def test_a_job_dies_with_the_daemon(tmp_path: Path) -> None:
     os.kill(daemon.pid, signal.SIGKILL)
     daemon.wait()
 
-    wait_until(lambda: not running(job))
+    wait_until(lambda: not is_running(job))
     os.kill(int(pids.read_text().split()[1]), signal.SIGKILL)
 
 
 def alive(pids: Path) -> list[int]:
-    return [pid for pid in map(int, pids.read_text().split()) if running(pid)]
-
-
-def running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    return [pid for pid in map(int, pids.read_text().split()) if is_running(pid)]
 
 
 def wait_until(condition: object) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 from optimizer.store import Store
 from tests.github.stage import OWNER, WRITER, Stage, operator_files
+from tests.processes import is_running
 
 ROOT = Path(__file__).parents[2]
 _BURST, _BURST_S = 30, 60.0
@@ -84,7 +84,7 @@ def test_it_is_seen_in_five_seconds_and_the_process_is_gone_in_ten(
 
             wait(lambda: bool(stage.reactions(comment)), log)
             seen_s = time.monotonic() - began
-            wait(lambda: not any(psutil.pid_exists(pid) for pid in processes), log)
+            wait(lambda: not any(map(is_running, processes)), log)
             gone_s = time.monotonic() - began
             (stop,) = (c for c in store.commands(number=issue) if c.comment_id == comment)
             wait(lambda: any(c.id == stop.id for c in store.commands(states=("done",))), log)
