@@ -2,7 +2,7 @@
 
 import sys
 
-from daemon.cli import main
+from daemon.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

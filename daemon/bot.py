@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from daemon.actions_runner import is_away
-from daemon.branches import Branches
-from daemon.config_watch import ConfigWatch, load_ceilings
+from daemon.actions.runner import is_away
+from daemon.config.watch import ConfigWatch, load_ceilings
 from daemon.cycle import Cycle
 from daemon.forge import Forge
 from daemon.gate import Gate
-from daemon.github_forge import GitHubForge
-from daemon.github_setup import find_origin, make_client, make_credentials
-from daemon.health import Health
+from daemon.github.forge import GitHubForge
+from daemon.github.setup import find_origin, make_client, make_credentials
 from daemon.host import detect_host
 from daemon.jobs import Progress, RunsJobs
 from daemon.local_forge import LocalForge
 from daemon.pause import find_pause
 from daemon.planner import Work
-from daemon.publish import Publisher
-from daemon.pull_request import Site
-from daemon.reverify import Reverifier
+from daemon.pulls.branches import Branches
+from daemon.pulls.publish import Publisher
+from daemon.pulls.pull_request import Site
+from daemon.pulls.reverify import Reverifier
 from daemon.role import Role, hold_role
 from daemon.routing import Routes, make_away
 from daemon.settings import Settings, SettingsError
 from daemon.watch import Watch
+from daemon.web.health import Health
 from daemon.workspace import Workspace
 from optimizer.store import Store
 

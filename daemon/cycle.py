@@ -19,13 +19,13 @@ from daemon.jobs import JobError, Progress, RunsJobs
 from daemon.logs import find_log
 from daemon.origin import WorkspaceError
 from daemon.planner import Work, plan, queued
-from daemon.proposing import make_proposal, read_folder
-from daemon.publish import HeldBack, Publication, Publisher
-from daemon.pull_request import branch_name
+from daemon.pulls.proposing import make_proposal, read_folder
+from daemon.pulls.publish import HeldBack, Publication, Publisher
+from daemon.pulls.pull_request import branch_name
 from daemon.report import End, Held, Report
 from daemon.sealing import seal
+from daemon.talk.wishes import find_stop, is_held
 from daemon.watch import Broken, Changed, Watch
-from daemon.wishes import find_stop, is_held
 from optimizer.errors import KeyFileError
 from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import VERIFICATIONS

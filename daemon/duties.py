@@ -6,24 +6,24 @@ sees to all that may take minutes. So the first is never behind the others.
 
 from collections.abc import Mapping, Sequence
 
-from daemon.asking import FindRegistry
+from daemon.board.config_notice import ConfigNotice
+from daemon.board.dashboard_issue import Dashboard
+from daemon.board.onboarding import Onboarding
+from daemon.board.registry_check import RegistryCheck
 from daemon.bot import Bot
-from daemon.command_runner import CommandRunner
-from daemon.command_status import StatusComments
-from daemon.config_notice import ConfigNotice
-from daemon.dashboard_issue import Dashboard
-from daemon.github_access import App
-from daemon.github_deliveries import GitHubDeliveries
-from daemon.github_forge import GitHubForge
-from daemon.intake import Intake
-from daemon.onboarding import Onboarding
+from daemon.github.access import App
+from daemon.github.deliveries import GitHubDeliveries
+from daemon.github.forge import GitHubForge
 from daemon.outbox import Outbox
-from daemon.permissions import Permissions
-from daemon.redelivery import Redelivery
-from daemon.registry_check import RegistryCheck
-from daemon.scene import Scenes
-from daemon.shepherd import Shepherd
+from daemon.pulls.shepherd import Shepherd
 from daemon.steward import Duty, Part
+from daemon.talk.asking import FindRegistry
+from daemon.talk.intake import Intake
+from daemon.talk.permissions import Permissions
+from daemon.talk.runner import CommandRunner
+from daemon.talk.scene import Scenes
+from daemon.talk.status import StatusComments
+from daemon.web.redelivery import Redelivery
 from operator_registry.registry import Registry
 
 ANSWERS, COMMANDS, UPKEEP = "answers", "commands", "upkeep"

@@ -1,6 +1,6 @@
 """How goals ended and what became of pull requests, in words. Pure."""
 
-from daemon.publish import (
+from daemon.pulls.publish import (
     Declined,
     HeldBack,
     LeftAlone,

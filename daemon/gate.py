@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from daemon.config import Limits, Thresholds, day_of
-from daemon.config_watch import ConfigWatch
-from daemon.pause import Marks, find_pause
+from daemon.config.file import Limits, Thresholds, day_of
+from daemon.config.watch import ConfigWatch
+from daemon.marks import Marks
+from daemon.pause import find_pause
+from daemon.pulls.interest import find_silence
 from knowledge.evidence import Evidence
 
 _BUSY = "device_seconds"
@@ -35,8 +37,12 @@ class Gate:
             return f"paused: {reason}"
         if reason := self.config.find_hold():
             return reason
-        if budget_s is None:
-            return None
+        return None if budget_s is None else self._find_hindrance(hardware, budget_s)
+
+    def _find_hindrance(self, hardware: str, budget_s: float) -> str | None:
+        """Return why nothing new may begin now."""
+        if reason := find_silence(self.memory, self.clock()):
+            return reason
         config = self.config.in_force()
         if not config.selects(hardware):
             return f"the configuration selects no hardware {hardware}"

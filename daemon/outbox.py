@@ -24,7 +24,7 @@ from daemon.forge import (
     Reaction,
 )
 from daemon.logs import find_log
-from daemon.sticky import find_own, status_marker
+from daemon.talk.sticky import find_own, status_marker
 from operator_registry.record import Record
 from optimizer.store import URGENT, Effect, Store, StoredEffect
 

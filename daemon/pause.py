@@ -4,22 +4,10 @@ While there is one, nothing is searched and nothing is written to the code host,
 ``/stop`` and ``/status`` are answered with.
 """
 
-from typing import Protocol
+from daemon.marks import Marks
 
 _MARK = "pause"
 _NO_REASON = "no reason given"
-
-
-class Marks(Protocol):
-    """Where marks are kept: `optimizer.store.Store`."""
-
-    def mark(self, key: str, value: str) -> None:
-        """Remember a value."""
-        ...
-
-    def recall(self, key: str) -> str | None:
-        """Return a remembered value."""
-        ...
 
 
 def find_pause(marks: Marks) -> str | None:

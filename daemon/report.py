@@ -2,7 +2,7 @@
 
 from typing import Literal, Self
 
-from daemon.publish import Publication
+from daemon.pulls.publish import Publication
 from knowledge.evidence import Interval
 from operator_registry.record import Record
 from optimizer.job import OptimizeResult

@@ -4,12 +4,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.actions_runner import ActionsJobs, Away, find_hardware
-from daemon.actions_yard import Memory, Yard
+from daemon.actions.runner import ActionsJobs, Away, find_hardware
+from daemon.actions.yard import Yard
 from daemon.forge import Forge
-from daemon.github_forge import GitHubForge
+from daemon.github.forge import GitHubForge
 from daemon.host import Host
 from daemon.jobs import Progress, RunsJobs, Task
+from daemon.marks import Marks
 from daemon.settings import Settings, SettingsError
 from operator_registry.record import Record
 from optimizer.job import Result
@@ -59,7 +60,7 @@ class Routes:
 def make_away(
     settings: Settings,
     forge: Forge,
-    memory: Memory,
+    memory: Marks,
     *,
     find_ref: Callable[[], str],
     is_ending: Callable[[], bool],

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from daemon.bot import WORK, Bot
-from daemon.health import Health, HealthReport
 from daemon.logs import find_log
-from daemon.metrics import Metrics
 from daemon.pause import find_pause
 from daemon.report import Report
 from daemon.schedule import run_every
 from daemon.settings import read_secrets
 from daemon.steward import Duty, Steward
-from daemon.web import Reception, Site, serving
-from daemon.webhooks import Addressee
+from daemon.web.health import Health, HealthReport
+from daemon.web.metrics import Metrics
+from daemon.web.server import Reception, Site, serving
+from daemon.web.webhooks import Addressee
 from optimizer.errors import StoreError
 from optimizer.store import Delivery
 

@@ -54,7 +54,7 @@ class Settings(BaseModel):
     actions_at_once: int = Field(default=4, ge=1, le=256)
     """So many of its runs are waited for at once."""
     ceilings: Path | None = None
-    """A file with what no registry's configuration may go beyond; see `daemon.config.Ceilings`."""
+    """A file with what no configuration may go beyond; see `daemon.config.file.Ceilings`."""
     onboarding: bool = True
     """Ask a registry without configuration by a pull request first; not with the local forge."""
     interval_s: float = Field(default=60.0, ge=1)

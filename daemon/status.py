@@ -7,12 +7,12 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from daemon.agenda import in_order
-from daemon.branches import held_mark
 from daemon.gate import Gate
 from daemon.host import Host
 from daemon.pause import find_pause
 from daemon.planner import Work
-from daemon.pull_request import branch_name
+from daemon.pulls.branches import held_mark
+from daemon.pulls.pull_request import branch_name
 from daemon.report import End
 from operator_registry.record import Record
 from optimizer.store import Store, StoredGoal

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from daemon.forge import ForgeBusyError
-from daemon.health import Health
 from daemon.logs import find_log
-from daemon.metrics import Metrics
+from daemon.web.health import Health
+from daemon.web.metrics import Metrics
 
 log = find_log(__name__)
 _LONGEST_WAIT_S = 30.0

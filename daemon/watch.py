@@ -7,8 +7,8 @@ the next look find the same change again.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from daemon.branches import Memory
 from daemon.logs import find_log
+from daemon.marks import Marks
 from daemon.origin import OriginUnavailableError, UnknownRevisionError
 from daemon.planner import REGISTRY_ENTRIES, Pair, published_digests, registry_texts
 from daemon.workspace import Workspace
@@ -60,7 +60,7 @@ class Watch:
     """Looks at one branch of the origin."""
 
     workspace: Workspace
-    memory: Memory
+    memory: Marks
     folder: str
     """Where ``registry.yaml`` lies in the repository."""
     base: str

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.bot import open_store
-from daemon.config_watch import ConfigWatch
+from daemon.config.watch import ConfigWatch
 from daemon.gate import Gate
-from daemon.github_forge import GitHubForge
+from daemon.github.forge import GitHubForge
 from daemon.settings import Settings
 from daemon.watch import Changed, Watch
 from daemon.workspace import Workspace

@@ -7,19 +7,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from daemon.branches import Branches
-from daemon.config import BotConfig
-from daemon.config_watch import ConfigWatch
+from daemon.config.file import BotConfig
+from daemon.config.watch import ConfigWatch
 from daemon.forge import Check, PullRequest
 from daemon.gate import Gate
-from daemon.github_forge import GitHubForge
+from daemon.github.forge import GitHubForge
 from daemon.jobs import Progress, Task
 from daemon.outbox import Outbox
-from daemon.publish import Publication, Publisher
-from daemon.pull_request import Proposal, Site, branch_name
-from daemon.reverify import Reverifier
-from daemon.shepherd import Shepherd
-from daemon.verify_check import NAME
+from daemon.pulls.branches import Branches
+from daemon.pulls.publish import Publication, Publisher
+from daemon.pulls.pull_request import Proposal, Site, branch_name
+from daemon.pulls.reverify import Reverifier
+from daemon.pulls.shepherd import Shepherd
+from daemon.pulls.verify_check import NAME
 from daemon.workspace import Workspace
 from operator_registry.record import Record
 from operator_registry.registry import Operator, Registry, RegistryConfig

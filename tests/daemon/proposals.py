@@ -1,7 +1,7 @@
 """Proposals with good defaults, for tests."""
 
 from daemon.forge import PullRequest, PullRequestDraft
-from daemon.pull_request import Incumbent, Proposal
+from daemon.pulls.pull_request import Incumbent, Proposal
 from knowledge.evidence import Evidence
 from knowledge.outcome import WorkloadTime
 from tests.makers import make_candidate, make_evidence

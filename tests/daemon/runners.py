@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass, field
 
+from daemon.actions.parcel import Answer, SearchParcel, fingerprint, unpack
 from daemon.forge import ForgeError, WorkflowRun
-from daemon.parcel import Answer, SearchParcel, fingerprint, unpack
 from optimizer.job import ErrorEvent, OptimizeRequest, OptimizeResult, ResultEvent
 from tests.daemon.scripted_job import CANDIDATE, conclude, prove
 
 
 @dataclass
 class Runners:
-    """What `daemon.actions_errand.RunsWorkflows` asks for, in memory."""
+    """What `daemon.actions.errand.RunsWorkflows` asks for, in memory."""
 
     lost: int = 0
     """So many dispatches make no run."""

@@ -3,7 +3,9 @@
 import sys
 from unittest.mock import patch
 
-from daemon import cli, cli_bot, cli_job
+from daemon.cli import bot as cli_bot
+from daemon.cli import job as cli_job
+from daemon.cli import main as cli
 from tests.daemon.origins import SCRIPTED
 
 if __name__ == "__main__":

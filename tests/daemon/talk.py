@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from daemon.command_runner import CommandRunner
-from daemon.command_status import StatusComments
-from daemon.config import BotConfig
+from daemon.config.file import BotConfig
 from daemon.forge import ForgeError, PullRequestDraft
-from daemon.github_forge import GitHubForge
-from daemon.intake import Intake
+from daemon.github.forge import GitHubForge
 from daemon.outbox import Outbox
-from daemon.permissions import Permissions
 from daemon.planner import queued
-from daemon.pull_request import branch_name
-from daemon.scene import Scenes
+from daemon.pulls.pull_request import branch_name
+from daemon.talk.intake import Intake
+from daemon.talk.permissions import Permissions
+from daemon.talk.runner import CommandRunner
+from daemon.talk.scene import Scenes
+from daemon.talk.status import StatusComments
 from operator_registry.diff import Goal
 from operator_registry.registry import CATALOG, Registry, load_registry
 from optimizer.store import Store, StoredCommand, StoredGoal

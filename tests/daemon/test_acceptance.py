@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.acceptance import accept
-from daemon.parcel import ParcelError
+from daemon.actions.acceptance import accept
+from daemon.actions.parcel import ParcelError
 from knowledge.evidence import Evidence, Interval
 from optimizer.job import OptimizeRequest, OptimizeResult, VerifyResult
 from tests.daemon.runners import result_of

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from daemon import actions_errand
-from daemon.actions_errand import Errand
-from daemon.actions_yard import Patience, Yard
+from daemon.actions import errand as actions_errand
+from daemon.actions.errand import Errand
+from daemon.actions.yard import Patience, Yard
 from daemon.forge import ForgeBusyError, ForgeUnavailableError, WorkflowRun
 from optimizer.job import OptimizeRequest, OptimizeResult, Result
 from tests.daemon.runners import Runners, answer_to
@@ -165,6 +165,7 @@ def test_it_ends_in_its_answer(faults: list[Fault], ends_after: int) -> None:
 
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SHY, st.integers(0, 20))
+@example(["none", "down", "down", "down", "down", "unlisted", "unlisted"], 1)
 def test_a_stop_leaves_nothing_running(faults: list[Fault], stops_after: int) -> None:
     world = World(Faulty(left=list(faults)))
     for _ in range(stops_after):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions_runner import ActionsJobs, Away, is_away
-from daemon.actions_yard import Yard
+from daemon.actions.runner import ActionsJobs, Away, is_away
+from daemon.actions.yard import Yard
 from daemon.forge import ForgeBusyError, ForgeRefusedError, ForgeUnavailableError
 from daemon.jobs import JobError, JobLostError, JobRefusedError, Progress, Task
 from knowledge.evidence import Better

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions_workflow import FOLDER, find_workflow_fault
+from daemon.actions.workflow import FOLDER, find_workflow_fault
 
 SEARCH = (Path(__file__).parents[2] / FOLDER / "search.yml").read_text(encoding="utf-8")
 

@@ -5,14 +5,20 @@ from pathlib import Path
 import pytest
 
 import daemon
-from daemon import cli, cli_search
-from daemon.cli import main
+from daemon.cli import main as cli
+from daemon.cli import search as cli_search
+from daemon.cli.main import main
 from tests.daemon.origins import SCRIPTED, Origin
 from tests.makers import make_candidate
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"__init__", "__main__", "tether"}
-MODULES = sorted({path.stem for path in Path(daemon.__file__).parent.glob("*.py")} - PROGRAMS)
+FOLDER = Path(daemon.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(FOLDER.parent).with_suffix("").parts)
+    for path in FOLDER.rglob("*.py")
+    if path.stem not in PROGRAMS
+)
 COMMANDS = (
     ("registry", "validate"),
     ("plan",),
@@ -50,17 +56,14 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_module_of_the_daemon_imports_torch() -> None:
-    names = ", ".join(
-        f"daemon.{name}" for name in MODULES if name not in {"__init__", "__main__", "tether"}
-    )
-    code = f"import sys, {names}; sys.exit('torch' in sys.modules)"
+    code = f"import sys, {', '.join(MODULES)}; sys.exit('torch' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 def test_help_needs_neither_the_database_nor_git() -> None:
     code = (
-        "import sys; from daemon.cli import main\n"
+        "import sys; from daemon.cli.main import main\n"
         "try: main(['--help'])\n"
         "finally: sys.exit(len({'sqlalchemy', 'git', 'pydantic'} & set(sys.modules)))"
     )

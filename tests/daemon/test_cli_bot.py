@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon import cli_bot
 from daemon.bot import open_store
-from daemon.cli import main
+from daemon.cli import bot as cli_bot
+from daemon.cli.main import main
 from tests.daemon.origins import HERE, SCRIPTED, Origin
 from tests.processes import is_running
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cli import main
+from daemon.cli.main import main
 from optimizer.store import Effect, NewCommand, Store
 
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cli import main
-from daemon.config import BotConfig
+from daemon.cli.main import main
+from daemon.config.file import BotConfig
 from operator_registry.json_schema import SCHEMAS, make_schema
 
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon import cli_demo
-from daemon.cli import main
+from daemon.cli import demo as cli_demo
+from daemon.cli.main import main
 from tests.daemon.origins import SCRIPTED
 
 

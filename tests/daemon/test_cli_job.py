@@ -12,11 +12,12 @@ from unittest.mock import patch
 import pytest
 import yaml
 
-from daemon import cli, cli_job
-from daemon.acceptance import accept
-from daemon.cli import main
-from daemon.cli_job import localize
-from daemon.parcel import Answer, fingerprint, make_parcel, pack
+from daemon.actions.acceptance import accept
+from daemon.actions.parcel import Answer, fingerprint, make_parcel, pack
+from daemon.cli import job as cli_job
+from daemon.cli import main as cli
+from daemon.cli.job import localize
+from daemon.cli.main import main
 from daemon.settings import Settings
 from optimizer.job import (
     ErrorEvent,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cli import main
+from daemon.cli.main import main
 from daemon.sealing import seal
 from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import CATALOG, load_registry

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cli import main
+from daemon.cli.main import main
 from tests.daemon.origins import HERE, Origin
 
 

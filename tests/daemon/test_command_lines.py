@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.command_lines import MOST_LINES, NAMES, find_lines, has_unseen, words_of
+from daemon.talk.lines import MOST_LINES, NAMES, find_lines, has_unseen, words_of
 
 ME = "kernelevolve[bot]"
 

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.asking import job_name
-from daemon.config import BotConfig, Limits
+from daemon.config.file import BotConfig, Limits
 from daemon.planner import Work
 from daemon.report import End
-from daemon.wishes import answer_wish, find_stop, find_wish, is_held
+from daemon.talk.asking import job_name
+from daemon.talk.wishes import answer_wish, find_stop, find_wish, is_held
 from optimizer.store import QueuedGoal, StoredGoal
 from tests.daemon.talk import (
     BRANCH,

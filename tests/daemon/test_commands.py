@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.command_lines import NAMES, find_lines
-from daemon.commands import (
+from daemon.talk.commands import (
     USAGE,
     Benchmark,
     Command,
@@ -16,6 +15,7 @@ from daemon.commands import (
     about,
     parse,
 )
+from daemon.talk.lines import NAMES, find_lines
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.config import (
+from daemon.config.file import (
     BotConfig,
     Ceilings,
     Limits,

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config_notice import LABEL, TITLE, ConfigNotice, render
+from daemon.board.config_notice import LABEL, TITLE, ConfigNotice, render
 from daemon.forge import Issue
 from daemon.pause import pause, resume
 from tests.daemon.hosted import CONFIG, OWNER, Hosted, open_hosted

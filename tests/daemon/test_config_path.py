@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import CONFIG_PATH
-from daemon.onboarding import BRANCH
+from daemon.board.onboarding import BRANCH
+from daemon.config.file import CONFIG_PATH
 from tests.github.stage import BRANCH as KERNEL
 from tests.github.stage import OWNER, InstantJobs, Stage
 

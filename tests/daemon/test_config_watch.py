@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from daemon.bot import open_store
-from daemon.config import BotConfig, Ceilings, Limits
-from daemon.config_watch import ConfigWatch, load_ceilings
+from daemon.config.file import BotConfig, Ceilings, Limits
+from daemon.config.watch import ConfigWatch, load_ceilings
 from daemon.settings import SettingsError
 from daemon.workspace import Workspace
 from tests.daemon.origins import ME, Origin

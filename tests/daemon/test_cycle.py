@@ -7,10 +7,10 @@ import pytest
 from daemon.bot import make_forge, make_workspace, open_cycle, open_store
 from daemon.forge import PullRequest
 from daemon.jobs import JobDiedError, Jobs
-from daemon.publish import Declined, Opened, Unchanged, Updated
+from daemon.pulls.publish import Declined, Opened, Unchanged, Updated
 from daemon.report import Report
+from daemon.talk.wishes import hold, stop_job, unhold
 from daemon.watch import OtherRegistryError
-from daemon.wishes import hold, stop_job, unhold
 from optimizer.store import Store, StoredGoal
 from tests.daemon.origins import HERE, SCRIPTED, Origin
 

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.bot import make_forge, make_workspace, open_cycle, open_store
 from daemon.host import detect_host
-from daemon.publish import Opened
+from daemon.pulls.publish import Opened
 from daemon.report import Report
 from daemon.status import find_status
 from tests.daemon.origins import HERE, SCRIPTED, Origin

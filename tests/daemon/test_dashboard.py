@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.dashboard import Box, Used, View, find_round, find_ticks, render
+from daemon.board.dashboard import Box, Used, View, find_round, find_ticks, render
 from daemon.forge import PullRequest
 from daemon.report import End
 from daemon.status import Ended, Waiting

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.branches import retired_mark
-from daemon.dashboard_issue import LABEL, Dashboard
+from daemon.board.dashboard_issue import LABEL, Dashboard
 from daemon.forge import Issue
 from daemon.host import detect_host
-from daemon.wishes import find_wish
+from daemon.pulls.branches import retired_mark
+from daemon.talk.wishes import find_wish
 from tests.daemon.hosted import CONFIG, OWNER, Hosted, open_hosted
 from tests.daemon.origins import HERE
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.pull_request import kernel_path
+from daemon.pulls.pull_request import kernel_path
 from daemon.report import End
 from tests.daemon.talk import BRANCH, HARDWARE, OPERATOR, Talk, talking
 from tests.makers import make_candidate, make_evidence

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from daemon.bot import make_workspace, open_store
-from daemon.config import Thresholds
-from daemon.config_watch import ConfigWatch
+from daemon.config.file import Thresholds
+from daemon.config.watch import ConfigWatch
 from daemon.gate import Gate, find_objection
 from daemon.pause import pause
 from tests.daemon.origins import Origin

@@ -5,7 +5,7 @@ from email.utils import format_datetime
 import pytest
 
 from daemon.forge import ForgeError, ForgeRefusedError, ForgeUnavailableError, NotThereError
-from daemon.github_answers import (
+from daemon.github.answers import (
     Answer,
     GitHubRefusedError,
     Kept,

@@ -4,7 +4,7 @@ import zipfile
 import pytest
 
 from daemon.forge import ForgeUnavailableError
-from daemon.github_artefacts import download, unpack
+from daemon.github.artefacts import download, unpack
 
 
 def make_zip(**files: bytes) -> bytes:

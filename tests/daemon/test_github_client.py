@@ -14,9 +14,9 @@ from daemon.forge import (
     ForgeUnavailableError,
     NotThereError,
 )
-from daemon.github_access import App
-from daemon.github_answers import Request, UnauthorisedError
-from daemon.github_client import GitHubClient
+from daemon.github.access import App
+from daemon.github.answers import Request, UnauthorisedError
+from daemon.github.client import GitHubClient
 from tests.fakes import FakeClock
 from tests.github.fake import FakeGitHub
 from tests.github.hosts import NOW, make_app, make_client, make_clock, make_person

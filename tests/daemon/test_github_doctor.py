@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cli import main
-from daemon.github_access import App
-from daemon.github_doctor import Doctor, Finding
+from daemon.cli.main import main
+from daemon.github.access import App
+from daemon.github.doctor import Doctor, Finding
 from daemon.settings import Settings
 from daemon.workspace import Workspace
 from tests.github.fake import FakeGitHub

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.github_setup import make_credentials
+from daemon.github.setup import make_credentials
 from daemon.origin import (
     BranchMovedError,
     OriginUnavailableError,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.forge import Check, ForgeRefusedError, ForgeUnavailableError
-from daemon.github_json import (
+from daemon.github.records import (
     Json,
     read_check,
     read_comment,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from daemon.forge import ForgeRefusedError, ForgeUnavailableError, PullRequestDraft
-from daemon.github_answers import Answer, GitHubRefusedError, Request
-from daemon.github_forge import GitHubForge
+from daemon.github.answers import Answer, GitHubRefusedError, Request
+from daemon.github.forge import GitHubForge
 from tests.github.fake import FakeGitHub
 from tests.github.hosts import open_forge
 from tests.github.quirks import Fault, FaultKind

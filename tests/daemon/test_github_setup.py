@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from daemon.bot import make_forge, make_workspace
-from daemon.github_access import App, Token
-from daemon.github_setup import find_origin, make_client
+from daemon.github.access import App, Token
+from daemon.github.setup import find_origin, make_client
 from daemon.settings import Settings, SettingsError, environment_of_jobs
 
 OWN_SERVER = "https://git.example.org/api/v3"

@@ -1,4 +1,4 @@
-from daemon.health import Health
+from daemon.web.health import Health
 from tests.fakes import FakeClock
 
 

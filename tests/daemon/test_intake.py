@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import BotConfig, Limits
+from daemon.config.file import BotConfig, Limits
 from daemon.forge import ForgeUnavailableError
 from optimizer.store import Delivery
 from tests.daemon.talk import BRANCH, STRANGER, WRITER, Talk, talking

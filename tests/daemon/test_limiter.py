@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.limiter import LONGEST_BACKOFF_S, SHORTEST_BACKOFF_S, Limiter, Window
+from daemon.github.limiter import LONGEST_BACKOFF_S, SHORTEST_BACKOFF_S, Limiter, Window
 
 
 def send(limiter: Limiter, now: float, *, writes: bool = True, urgent: bool = False) -> float:

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.health import Health
-from daemon.metrics import Metrics
 from daemon.pause import pause
+from daemon.web.health import Health
+from daemon.web.metrics import Metrics
 from optimizer.errors import StoreError
 from optimizer.store import Backlog, Delivery, Effect, Store
 from tests.fakes import FakeClock

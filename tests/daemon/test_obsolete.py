@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from daemon.obsolete import closing_title, find_better, find_reason, is_outdated
-from daemon.pull_request_body import make_draft
+from daemon.pulls.body import make_draft
+from daemon.pulls.obsolete import closing_title, find_better, find_reason, is_outdated
 from operator_registry.registry import Registry, RegistryConfig
 from tests.daemon.proposals import HEAD, make_proposal, make_shown
 from tests.makers import HARDWARE, OPERATOR, make_candidate, make_evidence

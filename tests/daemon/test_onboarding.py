@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import CONFIG_PATH, BotConfig, Permissions, describe, read_config
+from daemon.board.onboarding import BRANCH, PROPOSED, SCHEMA_PATH, Onboarding
+from daemon.config.file import CONFIG_PATH, BotConfig, Permissions, describe, read_config
 from daemon.forge import PullRequest
-from daemon.onboarding import BRANCH, PROPOSED, SCHEMA_PATH, Onboarding
 from daemon.pause import pause
-from daemon.wishes import Wish, find_answer, wish
+from daemon.talk.wishes import Wish, find_answer, wish
 from tests.daemon.hosted import OWNER, Hosted, open_hosted
 
 

@@ -14,7 +14,7 @@ from daemon.outbox import (
     post_reaction,
     post_sticky,
 )
-from daemon.sticky import status_marker
+from daemon.talk.sticky import status_marker
 from optimizer.store import Effect
 from tests.daemon.talk import Talk, talking
 from tests.github.quirks import Fault, FaultKind

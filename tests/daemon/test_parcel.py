@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from daemon import parcel
-from daemon.parcel import (
+from daemon.actions import parcel
+from daemon.actions.parcel import (
     LARGEST_BYTES,
     LONGEST_INPUTS,
     Answer,

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from daemon.forge import ForgeUnavailableError, NotThereError, Permission
-from daemon.permissions import Permissions, reaches
+from daemon.talk.permissions import Permissions, reaches
 from tests.fakes import FakeClock
 
 

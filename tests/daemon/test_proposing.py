@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from daemon.planner import Work
-from daemon.proposing import find_incumbent, make_proposal, read_folder
+from daemon.pulls.proposing import find_incumbent, make_proposal, read_folder
 from knowledge.evidence import Better
 from knowledge.outcome import Failed
 from optimizer.job import OptimizeResult

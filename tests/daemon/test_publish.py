@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.branches import Branches
-from daemon.config import BotConfig, Limits
+from daemon.config.file import BotConfig, Limits
 from daemon.forge import PullRequestDraft
 from daemon.local_forge import LocalForge
 from daemon.origin import Signature
-from daemon.publish import (
+from daemon.pulls.branches import Branches
+from daemon.pulls.publish import (
     Declined,
     HeldBack,
     LeftAlone,
@@ -22,8 +22,8 @@ from daemon.publish import (
     Unchanged,
     Updated,
 )
-from daemon.pull_request import EDITED_LABEL, Proposal, as_draft
-from daemon.wishes import Wish, find_answer, hold, unhold, wish
+from daemon.pulls.pull_request import EDITED_LABEL, Proposal, as_draft
+from daemon.talk.wishes import Wish, find_answer, hold, unhold, wish
 from daemon.workspace import Workspace, make_origin
 from optimizer.store import Store
 from tests.daemon.crashing import Crash, Crashing, Steps

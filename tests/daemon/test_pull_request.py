@@ -1,4 +1,5 @@
-from daemon.pull_request import (
+from daemon.pulls.body import make_draft
+from daemon.pulls.pull_request import (
     EDITED_LABEL,
     Proposal,
     add_notice,
@@ -10,7 +11,6 @@ from daemon.pull_request import (
     remark,
     tell_rebase,
 )
-from daemon.pull_request_body import make_draft
 from tests.daemon.proposals import HEAD, make_proposal, make_shown
 from tests.makers import make_candidate, make_evidence
 

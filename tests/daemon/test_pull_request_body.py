@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from daemon.pull_request import Proposal, Site, find_marker
-from daemon.pull_request_body import make_draft
+from daemon.pulls.body import make_draft
+from daemon.pulls.pull_request import Proposal, Site, find_marker
 from knowledge.evidence import Evidence, SearchSummary
 from tests.daemon.proposals import HEAD, make_incumbent, make_proposal
 from tests.makers import make_candidate, make_evidence, make_profiled

@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from daemon.config import Limits
+from daemon.config.file import Limits
 from daemon.forge import PullRequest, State
-from daemon.pull_request_limits import find_excess, find_push_excess
+from daemon.pulls.limits import find_excess, find_push_excess
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC).timestamp()
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from daemon.proposing import find_incumbent
-from daemon.pull_request import Proposal, Site, find_marker
-from daemon.pull_request_body import make_draft
+from daemon.pulls.body import make_draft
+from daemon.pulls.proposing import find_incumbent
+from daemon.pulls.pull_request import Proposal, Site, find_marker
 from optimizer.kernel import read_kernel
 from tests.daemon.markdown_page import draw, find_browser, measure, to_html
 from tests.daemon.proposals import HEAD

@@ -1,4 +1,4 @@
-from daemon.pull_request_tables import by_workload, costs, errors, profile
+from daemon.pulls.tables import by_workload, costs, errors, profile
 from knowledge.evidence import Evidence, PeerRow
 from tests.daemon.proposals import make_incumbent
 from tests.makers import make_candidate, make_evidence, make_profiled

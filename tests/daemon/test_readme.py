@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import get_args
 
 import daemon
-from daemon.publish import Publication
+from daemon.pulls.publish import Publication
 from daemon.report import EndVerdict
 from daemon.settings import PREFIX, Settings
 from tests.daemon.test_cli import COMMANDS

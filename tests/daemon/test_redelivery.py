@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from daemon.forge import ForgeError
-from daemon.github_deliveries import GitHubDeliveries
-from daemon.health import Health
-from daemon.redelivery import Attempt, Redelivery, find_missed
-from daemon.web import Reception, Site, serving
-from daemon.webhooks import Addressee
+from daemon.github.deliveries import GitHubDeliveries
+from daemon.web.health import Health
+from daemon.web.redelivery import Attempt, Redelivery, find_missed
+from daemon.web.server import Reception, Site, serving
+from daemon.web.webhooks import Addressee
 from optimizer.store import Store
 from tests.fakes import FakeClock
 from tests.github.fake import FakeGitHub

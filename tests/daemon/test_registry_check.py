@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import Ceilings, Limits
+from daemon.board.registry_check import NAME, RegistryCheck
+from daemon.config.file import Ceilings, Limits
 from daemon.origin import WorkspaceError
 from daemon.pause import pause, resume
-from daemon.registry_check import NAME, RegistryCheck
 from operator_registry.registry import CATALOG
 from tests.daemon.hosted import CONFIG, OWNER, Hosted, open_hosted
 from tests.daemon.origins import HERE

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config_watch import ConfigWatch
+from daemon.config.watch import ConfigWatch
 from daemon.jobs import JobDiedError
-from daemon.reverify import write_files
-from daemon.standing import NotReplayed, Replayed, find_standing
-from daemon.wishes import Wish, find_answer, find_stop, find_wish, stop_job, wish
+from daemon.pulls.reverify import write_files
+from daemon.pulls.standing import NotReplayed, Replayed, find_standing
+from daemon.talk.wishes import Wish, find_answer, find_stop, find_wish, stop_job, wish
 from optimizer.job import NotReproduced
 from tests.daemon.pasture import BRANCH, PATH, Pasture, grazing
 

@@ -1,6 +1,6 @@
 import pytest
 
-from daemon.reviewers import find_owners, pick_reviewers
+from daemon.pulls.reviewers import find_owners, pick_reviewers
 
 PATH = "kernels/scale/h200/README.md"
 

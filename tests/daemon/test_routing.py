@@ -13,17 +13,17 @@ from unittest.mock import patch
 import pytest
 
 from daemon import routing
-from daemon.actions_runner import Away
-from daemon.actions_yard import Patience, Yard
+from daemon.actions.runner import Away
+from daemon.actions.yard import Patience, Yard
 from daemon.bot import Bot, open_bot
 from daemon.cycle import Cycle
 from daemon.host import Host
 from daemon.jobs import Progress, Task
 from daemon.local_forge import LocalForge
-from daemon.pull_request import branch_name
+from daemon.pulls.pull_request import branch_name
 from daemon.routing import Routes, make_away
 from daemon.settings import Settings, SettingsError
-from daemon.wishes import stop_job
+from daemon.talk.wishes import stop_job
 from operator_registry.hardware import HardwareSpec, RunnerSpec
 from operator_registry.record import Record
 from operator_registry.registry import CATALOG, load_registry

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from daemon.bot import open_bot, open_store
-from daemon.metrics import Metrics
 from daemon.pause import pause, resume
 from daemon.serving import make_site
+from daemon.web.metrics import Metrics
 from optimizer.errors import StoreError
 from optimizer.store import Store
 from tests.daemon.origins import SCRIPTED, Origin

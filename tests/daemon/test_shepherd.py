@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import BotConfig, Limits
+from daemon.config.file import BotConfig, Limits
 from daemon.forge import ForgeRefusedError, ForgeUnavailableError, PullRequest
-from daemon.publish import Declined, Opened, Updated
-from daemon.pull_request import EDITED_LABEL, as_draft, find_marker
-from daemon.standing import Replayed, find_standing
-from daemon.watched import Watched, find_watched
-from daemon.wishes import Wish, WishKind, find_answer, hold, wish
+from daemon.pulls.publish import Declined, Opened, Updated
+from daemon.pulls.pull_request import EDITED_LABEL, as_draft, find_marker
+from daemon.pulls.standing import Replayed, find_standing
+from daemon.pulls.watched import find_watched
+from daemon.talk.wishes import Wish, WishKind, find_answer, hold, wish
 from operator_registry.registry import Operator
 from optimizer.job import CannotTell
 from optimizer.store import NewCommand
@@ -423,9 +423,8 @@ def test_after_a_lost_database_nobody_is_a_stranger(pasture: Pasture) -> None:
     pasture.look()
 
     assert EDITED_LABEL not in pasture.shown().labels
-    assert find_watched(pasture.store) == (
-        Watched(number=1, branch=BRANCH, sha=pasture.head() or ""),
-    )
+    watched = [(one.number, one.branch, one.sha) for one in find_watched(pasture.store)]
+    assert watched == [(1, BRANCH, pasture.head())]
 
 
 def test_a_forks_pull_request_of_our_branchs_name_is_not_looked_at(pasture: Pasture) -> None:

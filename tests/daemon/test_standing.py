@@ -1,4 +1,4 @@
-from daemon.standing import (
+from daemon.pulls.standing import (
     Judged,
     NotReplayed,
     Replayed,

@@ -8,9 +8,9 @@ from typing import Self
 import pytest
 
 from daemon.forge import ForgeBusyError, ForgeUnavailableError
-from daemon.health import Health
-from daemon.metrics import Metrics
 from daemon.steward import Duty, Steward
+from daemon.web.health import Health
+from daemon.web.metrics import Metrics
 from optimizer.store import Store
 from tests.fakes import FakeClock
 

@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.command_lines import NAMES, find_lines
-from daemon.commands import USAGE
 from daemon.forge import Comment, Person
-from daemon.sticky import JobRow, Row, find_own, render_status, status_marker
+from daemon.talk.commands import USAGE
+from daemon.talk.lines import NAMES, find_lines
+from daemon.talk.sticky import JobRow, Row, find_own, render_status, status_marker
 
 ME, SOMEBODY = Person(id=2, login="kernelevolve[bot]", is_bot=True), Person(id=7, login="wendy")
 ROW = Row(at=0.0, who="wendy", text="/status", state="done", told="up to date")

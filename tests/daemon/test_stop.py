@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.stop import heeding_signals
+from daemon.cli.stop import heeding_signals
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def test_afterwards_signals_do_what_they_did() -> None:
 
 def test_who_hangs_after_a_signal_is_cut_off() -> None:
     code = (
-        "import os, signal, time; from daemon.stop import heeding_signals\n"
+        "import os, signal, time; from daemon.cli.stop import heeding_signals\n"
         "with heeding_signals(deadline_s=0.2):\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    time.sleep(60)\n"

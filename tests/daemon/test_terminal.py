@@ -6,10 +6,10 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
+from daemon.cli.search_report import show_evaluation, show_optimization, show_verification
+from daemon.cli.terminal import PHASES, Terminal
 from daemon.jobs import Progress
-from daemon.publish import Opened
-from daemon.search_report import show_evaluation, show_optimization, show_verification
-from daemon.terminal import PHASES, Terminal
+from daemon.pulls.publish import Opened
 from knowledge.evidence import Better
 from knowledge.outcome import Counterexample, Failed, Incorrect, Outcome, Passed, TimedOut
 from optimizer.job import (

@@ -1,7 +1,7 @@
 import threading
 import time
 
-from daemon.turns import Turns
+from daemon.github.turns import Turns
 
 
 def test_one_has_the_turn_at_a_time_and_those_who_wait_have_it_in_order() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
 from daemon.forge import Conclusion
-from daemon.standing import Judged, NotReplayed, Replayed
-from daemon.verify_check import NAME, make_check
+from daemon.pulls.standing import Judged, NotReplayed, Replayed
+from daemon.pulls.verify_check import NAME, make_check
 from optimizer.job import (
     CannotRun,
     CannotTell,

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import psutil
 import pytest
 
-from daemon import web
-from daemon.health import Health
-from daemon.metrics import Metrics
-from daemon.web import Reception, Site, serving
-from daemon.webhooks import MOST_BYTES, Addressee, sign
+from daemon.web import server as web
+from daemon.web.health import Health
+from daemon.web.metrics import Metrics
+from daemon.web.server import Reception, Site, serving
+from daemon.web.webhooks import MOST_BYTES, Addressee, sign
 from optimizer.errors import StoreError
 from optimizer.store import Delivery, Store
 from tests.daemon.web_client import SECRET, Client, make_body, read_all, status_of

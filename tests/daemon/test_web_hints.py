@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.web import Site, serving
+from daemon.web.server import Site, serving
 from tests.daemon.web_client import Client
 from tests.github.stage import OWNER, WRITER, Stage
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.webhooks import (
+from daemon.web.webhooks import (
     MOST_BYTES,
     Addressee,
     Envelope,

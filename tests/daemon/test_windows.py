@@ -5,7 +5,7 @@ from apscheduler.triggers.cron import CronTrigger
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.windows import WindowError, is_open, parse_cron
+from daemon.config.windows import WindowError, is_open, parse_cron
 
 BERLIN = "Europe/Berlin"
 HOURS = ("21", "23", "05", "06")

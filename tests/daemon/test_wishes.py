@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.wishes import (
+from daemon.talk.wishes import (
     Wish,
     answer_wish,
     find_answer,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 
-from daemon.webhooks import sign
+from daemon.web.webhooks import sign
 
 SECRET = b"a secret that is long enough"
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 
-from daemon.command_lines import find_lines
-from daemon.pull_request import find_marker
+from daemon.pulls.pull_request import find_marker
+from daemon.talk.lines import find_lines
 from optimizer.store import OPEN_STATES, Store
 from tests.github.fake import FakeGitHub
 from tests.github.stage import BRANCH

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from daemon.github_access import Access, App, Token
-from daemon.github_client import GitHubClient
-from daemon.github_forge import GitHubForge
+from daemon.github.access import Access, App, Token
+from daemon.github.client import GitHubClient
+from daemon.github.forge import GitHubForge
 from tests.fakes import FakeClock
 from tests.github.fake import FakeGitHub
 

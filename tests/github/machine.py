@@ -15,8 +15,8 @@ from typing import ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from daemon.webhooks import find_delivery, open_envelope
-from daemon.wishes import is_held
+from daemon.talk.wishes import is_held
+from daemon.web.webhooks import find_delivery, open_envelope
 from optimizer.store import Delivery, Store
 from tests.github.accounts import find_doubled, find_lost, find_undone, is_quiet
 from tests.github.quirks import Fault, FaultKind

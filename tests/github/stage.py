@@ -23,16 +23,16 @@ from unittest.mock import patch
 from daemon import bot as bot_module
 from daemon.bot import Bot, open_bot
 from daemon.duties import make_lanes
-from daemon.github_forge import GitHubForge
-from daemon.github_setup import make_client
+from daemon.github.forge import GitHubForge
+from daemon.github.setup import make_client
 from daemon.jobs import JobRefusedError, Progress, RunsJobs, Task
-from daemon.metrics import Metrics
 from daemon.pause import find_pause
-from daemon.pull_request import branch_name
+from daemon.pulls.pull_request import branch_name
 from daemon.serving import WorkLoop, make_reception, make_site
 from daemon.settings import Settings
 from daemon.steward import Steward
-from daemon.web import serving
+from daemon.web.metrics import Metrics
+from daemon.web.server import serving
 from daemon.workspace import Workspace
 from operator_registry.record import Record
 from operator_registry.registry import CATALOG

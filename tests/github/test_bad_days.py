@@ -13,11 +13,11 @@ from typing import Literal, get_args
 import pytest
 
 from daemon.forge import ForgeBusyError, ForgeError, ForgeRefusedError, PullRequestDraft
-from daemon.github_forge import GitHubForge
-from daemon.health import Health
-from daemon.metrics import Metrics
-from daemon.web import Reception, Site, serving
-from daemon.webhooks import Addressee
+from daemon.github.forge import GitHubForge
+from daemon.web.health import Health
+from daemon.web.metrics import Metrics
+from daemon.web.server import Reception, Site, serving
+from daemon.web.webhooks import Addressee
 from optimizer.store import Store
 from tests.fakes import FakeClock
 from tests.github.fake import FakeGitHub

@@ -14,13 +14,13 @@ import pytest
 import requests
 
 from daemon.forge import Check, ForgeRefusedError, NotThereError, PullRequestDraft
-from daemon.github_access import PERMISSIONS, App
-from daemon.github_client import GitHubClient
-from daemon.github_forge import GitHubForge
-from daemon.health import Health
-from daemon.metrics import Metrics
-from daemon.web import Reception, Site, serving
-from daemon.webhooks import Addressee
+from daemon.github.access import PERMISSIONS, App
+from daemon.github.client import GitHubClient
+from daemon.github.forge import GitHubForge
+from daemon.web.health import Health
+from daemon.web.metrics import Metrics
+from daemon.web.server import Reception, Site, serving
+from daemon.web.webhooks import Addressee
 from optimizer.store import Store
 from tests.fakes import FakeClock
 from tests.github.outside import APP_ID, HOOK_SECRET, INSTALLATION_ID, Emulated, emulating

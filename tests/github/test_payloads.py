@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import BotConfig
-from daemon.health import Health
-from daemon.intake import Intake
-from daemon.metrics import Metrics
-from daemon.web import Reception, Site, serving
-from daemon.webhooks import EVENTS, Addressee
+from daemon.config.file import BotConfig
+from daemon.talk.intake import Intake
+from daemon.web.health import Health
+from daemon.web.metrics import Metrics
+from daemon.web.server import Reception, Site, serving
+from daemon.web.webhooks import EVENTS, Addressee
 from optimizer.store import Store
 from tests.daemon.web_client import SECRET, Client
 from tests.github.fake import FakeGitHub

@@ -9,7 +9,7 @@ from statistics import median
 import psutil
 import pytest
 
-from daemon.web import Site, serving
+from daemon.web.server import Site, serving
 from tests.github.stage import WRITER, Stage
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(580)]

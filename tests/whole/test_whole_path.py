@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from daemon.jobs import Jobs
-from daemon.pull_request import find_marker
+from daemon.pulls.pull_request import find_marker
 from tests.daemon.origins import HERE, Origin
 from tests.github.accounts import find_doubled, find_lost
 from tests.github.quirks import Fault, FaultKind, Quirks

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from daemon.command_lines import find_lines
+from daemon.talk.lines import find_lines
 
 ROOT = Path(__file__).parents[2]
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))

@@ -1,0 +1,1 @@
+"""What a registry's owners want of the bot: read, checked, kept below the host's ceilings."""

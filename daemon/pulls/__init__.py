@@ -1,0 +1,1 @@
+"""Pull requests from the first commit to the last: written, kept up to date, replayed, closed."""

@@ -1,0 +1,1 @@
+"""What people ask for in comments, who may, and what they are told."""

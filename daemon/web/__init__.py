@@ -1,0 +1,1 @@
+"""The web server: webhooks in, health and figures out."""
