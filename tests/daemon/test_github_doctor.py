@@ -114,7 +114,7 @@ def test_rules_on_our_branches_are_found(github: FakeGitHub) -> None:
 
 def test_labels_that_are_missing_are_noted(github: FakeGitHub) -> None:
     before = told(examine(github), "note")
-    for name in ("kernelevolve", "human-edited"):
+    for name in ("kernelevolve", "human-edited", "stale"):
         github.world.label(name)
 
     assert "gh label create kernelevolve" in before
