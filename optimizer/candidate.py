@@ -35,6 +35,8 @@ class Candidate(Record):
     chosen: Choice = {}
     parent: str | None = None
     """The id of the candidate that this one was made from."""
+    mate: str | None = None
+    """The id of the second candidate, where this one crosses two."""
     origin: str
     """Who proposed it: ``synthesis``, ``tuner``, ``person`` or a model's name."""
     note: str = ""

@@ -1,22 +1,46 @@
 """A source of candidates."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from knowledge.document import Document
 from knowledge.outcome import Outcome
 from optimizer.candidate import Candidate
+from optimizer.spending import Allowance, Spending
 
 
 @dataclass(frozen=True)
-class Node:
-    """A candidate in the search tree with what its trial showed; the root has neither."""
+class Attempt:
+    """A candidate with what its trial showed."""
+
+    candidate: Candidate
+    outcome: Outcome
+    fitness: float
+
+
+@dataclass(frozen=True)
+class NodeContext:
+    """What a proposer is told of the node whose children it is asked for.
+
+    The root has no candidate: its children are drafts, made without feedback.
+    """
 
     candidate: Candidate | None = None
     outcome: Outcome | None = None
     fitness: float = 0.0
-    tried: frozenset[str] = frozenset()
+    tried: Container[str] = frozenset()
     """Ids of all candidates of this search, so that a proposer does not repeat them."""
+    mate: Attempt | None = None
+    """The second parent, where the children are to cross two."""
+    history: Sequence[Attempt] = ()
+    """What the node's memory operator shows of what was tried, the oldest first."""
+    documents: Sequence[Document] = ()
+    """What is known that may help, the likeliest first."""
+    left: Allowance = field(default_factory=Allowance)
+    """What may still be spent."""
+    seed: int = 0
+    """Of whatever a proposer draws; equal contexts and seeds make equal children."""
 
 
 class Proposer(Protocol):
@@ -25,12 +49,24 @@ class Proposer(Protocol):
     A proposer only writes source text. It neither builds nor runs it.
     """
 
-    def propose(self, node: Node, count: int) -> Sequence[Candidate]:
+    def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
         """Return at most `count` children for `node`, the likeliest first; none when done.
 
         Raises:
             ProposalError: The source of ideas is away, or its reply holds no kernel.
         """
+        ...
+
+
+@runtime_checkable
+class Spender(Protocol):
+    """A proposer that costs more than a moment."""
+
+    name: str
+    """As the ledger calls it."""
+
+    def take_spending(self) -> Spending:
+        """Return what was spent since this was asked last."""
         ...
 
 
@@ -41,7 +77,7 @@ class ScriptedProposer:
     script: Sequence[Candidate]
     _next: int = field(default=0, init=False)
 
-    def propose(self, node: Node, count: int) -> Sequence[Candidate]:
+    def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
         """See `Proposer.propose`."""
         batch = self.script[self._next : self._next + count]
         self._next += len(batch)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from optimizer.candidate import Candidate, Choice, load_tunables
-from optimizer.propose.proposer import Node
+from optimizer.propose.proposer import NodeContext
 
 Tunables = Mapping[str, tuple[int, ...]]
 
@@ -14,7 +14,7 @@ Tunables = Mapping[str, tuple[int, ...]]
 class Tuner:
     """Moves one tunable at a time to its neighbouring values, then farther, then two at once."""
 
-    def propose(self, node: Node, count: int) -> Sequence[Candidate]:
+    def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
         """See `Proposer.propose`; a node without tunables, and the root, have no neighbours."""
         if node.candidate is None:
             return ()

@@ -9,7 +9,7 @@ from knowledge.evaluation import Evaluation, evaluation_key
 from knowledge.fitness import fitness
 from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError
-from optimizer.propose.proposer import Node, Proposer
+from optimizer.propose.proposer import NodeContext, Proposer
 from optimizer.runners.runner import Runner
 from optimizer.search.budget import Budget, Pace, is_stalled
 from optimizer.search.policies.greedy import Greedy
@@ -139,12 +139,12 @@ class Search:
             self._exhausted.add(expansion)
         return tuple(fresh.values())
 
-    def _node(self, parent: str | None, tried: frozenset[str]) -> Node:
+    def _node(self, parent: str | None, tried: frozenset[str]) -> NodeContext:
         for trial in self._trials:
             if trial.candidate.id == parent:
                 outcome = trial.evaluation.outcome
-                return Node(trial.candidate, outcome, trial.fitness, tried)
-        return Node(tried=tried)
+                return NodeContext(trial.candidate, outcome, trial.fitness, tried)
+        return NodeContext(tried=tried)
 
     def _growth(self) -> Growth:
         return Growth(self._trials, len(self.proposers), self._taken, frozenset(self._exhausted))

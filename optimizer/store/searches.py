@@ -9,14 +9,17 @@ from knowledge.evidence import Evidence
 from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, TimedOut
 from optimizer.candidate import Candidate
 from optimizer.errors import StoreError
+from optimizer.spending import Spending
 from optimizer.store.rows import Confirmation, Trial
 from optimizer.store.sessions import Sessions
 from optimizer.store.tables import (
     CandidateRow,
     ConfirmationRow,
+    EdgeRow,
     EvaluationRow,
+    LedgerRow,
+    NodeRow,
     SearchRow,
-    TrialRow,
 )
 
 _OUTCOME: TypeAdapter[Passed | Incorrect | Failed | TimedOut | Cheated] = TypeAdapter(Outcome)
@@ -62,29 +65,40 @@ class Searches(Sessions):
                 session.add(_evaluation_row(evaluation, now=now))
                 session.flush()
             session.add(
-                TrialRow(
+                NodeRow(
                     search_id=search_id,
                     number=trial.number,
                     evaluation_key=evaluation.key,
-                    parent=candidate.parent,
                     origin=candidate.origin,
                     note=candidate.note,
                     fitness=trial.fitness,
                     spent_s=trial.spent_s,
                 )
             )
+            session.flush()
+            for place, parent in enumerate((candidate.parent, candidate.mate)):
+                if parent is not None:
+                    edge = EdgeRow(
+                        search_id=search_id, number=trial.number, place=place, parent=parent
+                    )
+                    session.add(edge)
 
     def trials(self, search_id: int) -> tuple[Trial, ...]:
         """Return a search's trials in their order."""
         query = (
-            select(TrialRow, EvaluationRow.body, CandidateRow.body)
-            .join(EvaluationRow, TrialRow.evaluation_key == EvaluationRow.key)
+            select(NodeRow, EvaluationRow.body, CandidateRow.body)
+            .join(EvaluationRow, NodeRow.evaluation_key == EvaluationRow.key)
             .join(CandidateRow, EvaluationRow.candidate_id == CandidateRow.id)
-            .where(TrialRow.search_id == search_id)
-            .order_by(TrialRow.number)
+            .where(NodeRow.search_id == search_id)
+            .order_by(NodeRow.number)
         )
+        edges = select(EdgeRow).where(EdgeRow.search_id == search_id)
         with self._reading() as session:
-            return tuple(_trial(trial, *bodies) for trial, *bodies in session.execute(query))
+            parents = {(edge.number, edge.place): edge.parent for edge in session.scalars(edges)}
+            return tuple(
+                _trial(row, *bodies, parents=tuple(parents.get((row.number, p)) for p in (0, 1)))
+                for row, *bodies in session.execute(query)
+            )
 
     def find_evaluation(self, key: str) -> Evaluation | None:
         """Return the evaluation of a key, if that trial was ever made."""
@@ -151,6 +165,22 @@ class Searches(Sessions):
             bodies = [body for body in session.scalars(query) if body is not None]
         return tuple(Evidence.from_json(body) for body in bodies)
 
+    def spend(self, search_id: int, what: Spending, *, source: str, now: float) -> None:
+        """Add to the ledger what was spent on a search, and by whom."""
+        with self._writing() as session:
+            session.add(
+                LedgerRow(search_id=search_id, source=source, recorded_at=now, **what.model_dump())
+            )
+
+    def spent(self, search_id: int) -> Spending:
+        """Return what was spent on a search in all."""
+        columns = (LedgerRow.device_s, LedgerRow.cpu_s, LedgerRow.tokens, LedgerRow.money_usd)
+        sums = select(*(func.coalesce(func.sum(column), 0) for column in columns))
+        with self._reading() as session:
+            sums_of = session.execute(sums.where(LedgerRow.search_id == search_id)).one()
+        device_s, cpu_s, tokens, money_usd = (float(value) for value in sums_of)
+        return Spending(device_s=device_s, cpu_s=cpu_s, tokens=int(tokens), money_usd=money_usd)
+
     def finish_search(self, search_id: int, *, result: str, now: float) -> None:
         """Set a search's result; the first one stays."""
         change = (
@@ -176,8 +206,8 @@ class Searches(Sessions):
         """Return how many trials of a goal's search ended in which kind of outcome."""
         query = (
             select(EvaluationRow.outcome, func.count())
-            .join(TrialRow, TrialRow.evaluation_key == EvaluationRow.key)
-            .join(SearchRow, SearchRow.id == TrialRow.search_id)
+            .join(NodeRow, NodeRow.evaluation_key == EvaluationRow.key)
+            .join(SearchRow, SearchRow.id == NodeRow.search_id)
             .where(SearchRow.goal_key == goal_key)
             .group_by(EvaluationRow.outcome)
         )
@@ -186,8 +216,8 @@ class Searches(Sessions):
 
 
 def _recorded(session: Session, search_id: int, evaluation_key: str) -> bool:
-    query = select(TrialRow.number).where(
-        TrialRow.search_id == search_id, TrialRow.evaluation_key == evaluation_key
+    query = select(NodeRow.number).where(
+        NodeRow.search_id == search_id, NodeRow.evaluation_key == evaluation_key
     )
     return session.scalar(query) is not None
 
@@ -210,8 +240,11 @@ def _evaluation_row(evaluation: Evaluation, *, now: float) -> EvaluationRow:
     )
 
 
-def _trial(row: TrialRow, evaluation: str, candidate: str) -> Trial:
-    as_here = {"parent": row.parent, "origin": row.origin, "note": row.note}
+def _trial(
+    row: NodeRow, evaluation: str, candidate: str, *, parents: tuple[str | None, ...]
+) -> Trial:
+    parent, mate = parents
+    as_here = {"parent": parent, "mate": mate, "origin": row.origin, "note": row.note}
     return Trial(
         number=row.number,
         candidate=Candidate.from_json(candidate).model_copy(update=as_here),

@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     MetaData,
@@ -92,22 +93,55 @@ class EvaluationRow(Table):
     recorded_at: Mapped[float] = mapped_column(Float)
 
 
-class TrialRow(Table):
-    """Which evaluation was the how-manieth of which search."""
+class NodeRow(Table):
+    """A trial as a node of a search: which evaluation was the how-manieth."""
 
-    __tablename__ = "trials"
+    __tablename__ = "nodes"
     __table_args__ = (UniqueConstraint("search_id", "evaluation_key"),)
 
     search_id: Mapped[int] = mapped_column(ForeignKey("searches.id"), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, primary_key=True)
     evaluation_key: Mapped[str] = mapped_column(ForeignKey("evaluations.key"), index=True)
-    parent: Mapped[str | None] = mapped_column(Key)
     origin: Mapped[str] = mapped_column(String(64))
     note: Mapped[str] = mapped_column(Text)
-    """Parent, origin and note as in this search; another one may reach the candidate otherwise."""
+    """Origin and note as in this search; another one may reach the candidate otherwise."""
     fitness: Mapped[float] = mapped_column(Float)
     spent_s: Mapped[float] = mapped_column(Float)
     """Seconds of this search's budget; 0 where the evaluation was found, not run."""
+
+
+class EdgeRow(Table):
+    """What a node was made from, and why: one edge, two where it crosses two."""
+
+    __tablename__ = "edges"
+    __table_args__ = (
+        ForeignKeyConstraint(("search_id", "number"), ("nodes.search_id", "nodes.number")),
+        Index(None, "search_id", "parent"),
+    )
+
+    search_id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    """The child's."""
+    place: Mapped[int] = mapped_column(Integer, primary_key=True)
+    """0 for the parent, 1 for the mate."""
+    parent: Mapped[str] = mapped_column(Key)
+    """A candidate's id; it may be of another search."""
+
+
+class LedgerRow(Table):
+    """Something spent on a search; only ever inserted."""
+
+    __tablename__ = "ledger"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    search_id: Mapped[int] = mapped_column(ForeignKey("searches.id"), index=True)
+    source: Mapped[str] = mapped_column(String(64))
+    """Who spent it: ``trial``, ``confirm``, ``build``, or a proposer's name."""
+    device_s: Mapped[float] = mapped_column(Float)
+    cpu_s: Mapped[float] = mapped_column(Float)
+    tokens: Mapped[int] = mapped_column(BigInteger)
+    money_usd: Mapped[float] = mapped_column(Float)
+    recorded_at: Mapped[float] = mapped_column(Float)
 
 
 class ConfirmationRow(Table):

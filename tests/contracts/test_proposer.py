@@ -11,7 +11,7 @@ from optimizer.binding import instances
 from optimizer.candidate import Candidate, load_tunables
 from optimizer.expression import names_in
 from optimizer.plan import Launch
-from optimizer.propose.proposer import Node, Proposer, ScriptedProposer
+from optimizer.propose.proposer import NodeContext, Proposer, ScriptedProposer
 from optimizer.propose.synthesis.graph import Graph
 from optimizer.propose.synthesis.make import capture_forms
 from optimizer.propose.synthesis.proposer import SynthesisProposer
@@ -23,26 +23,26 @@ HARDWARE: dict[str, HardwareSpec] = {
     "cpp": REGISTRY.hardware["cpu-x86-64-v3"],
     "triton": REGISTRY.hardware["h200"],
 }
-Make = Callable[[list[Graph], str], tuple[Proposer, Node]]
+Make = Callable[[list[Graph], str], tuple[Proposer, NodeContext]]
 
 
-def synthesis(graphs: list[Graph], language: str) -> tuple[Proposer, Node]:
-    return SynthesisProposer(OPERATOR, graphs, HARDWARE[language]), Node()
+def synthesis(graphs: list[Graph], language: str) -> tuple[Proposer, NodeContext]:
+    return SynthesisProposer(OPERATOR, graphs, HARDWARE[language]), NodeContext()
 
 
-def refactoring(graphs: list[Graph], language: str) -> tuple[Proposer, Node]:
+def refactoring(graphs: list[Graph], language: str) -> tuple[Proposer, NodeContext]:
     proposer = SynthesisProposer(OPERATOR, graphs, HARDWARE[language])
-    return proposer, Node(proposer.drafts[0], Passed(times=()), fitness=1.0)
+    return proposer, NodeContext(proposer.drafts[0], Passed(times=()), fitness=1.0)
 
 
-def tuner(graphs: list[Graph], language: str) -> tuple[Proposer, Node]:
+def tuner(graphs: list[Graph], language: str) -> tuple[Proposer, NodeContext]:
     drafts = SynthesisProposer(OPERATOR, graphs, HARDWARE[language]).drafts
-    return Tuner(), Node(drafts[0], Passed(times=()), fitness=1.0)
+    return Tuner(), NodeContext(drafts[0], Passed(times=()), fitness=1.0)
 
 
-def scripted(graphs: list[Graph], language: str) -> tuple[Proposer, Node]:
+def scripted(graphs: list[Graph], language: str) -> tuple[Proposer, NodeContext]:
     drafts = SynthesisProposer(OPERATOR, graphs, HARDWARE[language]).drafts
-    return ScriptedProposer(drafts), Node()
+    return ScriptedProposer(drafts), NodeContext()
 
 
 PROPOSERS: dict[str, Make] = {
@@ -63,12 +63,14 @@ def make(request: pytest.FixtureRequest) -> Make:
     return PROPOSERS[request.param]
 
 
-def exhaust(proposer: Proposer, node: Node, count: int = 3) -> list[Candidate]:
+def exhaust(proposer: Proposer, node: NodeContext, count: int = 3) -> list[Candidate]:
     """Return all that a proposer offers for a node, batch by batch, as a search would ask."""
     offered: list[Candidate] = []
     for _ in range(200):
         tried = frozenset(candidate.id for candidate in offered)
-        batch = proposer.propose(Node(node.candidate, node.outcome, node.fitness, tried), count)
+        batch = proposer.propose(
+            NodeContext(node.candidate, node.outcome, node.fitness, tried), count
+        )
         if not batch:
             return offered
         offered += batch
@@ -101,7 +103,7 @@ def test_what_was_tried_is_not_offered_again(
         pytest.skip("a person's files are tried in order, whatever the search knows")
     tried = frozenset(candidate.id for candidate in exhaust(proposer, node))
 
-    assert not proposer.propose(Node(node.candidate, node.outcome, node.fitness, tried), 10)
+    assert not proposer.propose(NodeContext(node.candidate, node.outcome, node.fitness, tried), 10)
 
 
 @pytest.mark.parametrize("language", HARDWARE)

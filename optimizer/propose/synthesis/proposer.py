@@ -7,7 +7,7 @@ from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate, Choice, load_tunables
 from optimizer.errors import CaptureError
-from optimizer.propose.proposer import Node
+from optimizer.propose.proposer import NodeContext
 from optimizer.propose.synthesis.drafts import make_drafts
 from optimizer.propose.synthesis.graph import Graph
 
@@ -39,7 +39,7 @@ class SynthesisProposer:
         """Return all drafts, the likeliest of each graph first."""
         return self._drafts
 
-    def propose(self, node: Node, count: int) -> Sequence[Candidate]:
+    def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
         """See `Proposer.propose`: drafts for the root, for a candidate its other structures."""
         offered = self._drafts if node.candidate is None else tuple(self._variants(node.candidate))
         fresh = [candidate for candidate in offered if candidate.id not in node.tried]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from optimizer.candidate import Candidate
 from optimizer.plan import Launch, Plan
-from optimizer.propose.proposer import Node
+from optimizer.propose.proposer import NodeContext
 from optimizer.propose.tuner import Tuner, neighbours
 
 TUNABLES = {"BLOCK": (64, 128, 256), "WARPS": (1, 2, 4)}
@@ -38,14 +38,14 @@ def test_two_tunables_move_at_once_only_when_single_moves_are_done() -> None:
 def test_the_root_and_code_without_tunables_have_no_neighbours() -> None:
     plain = Candidate(code="x = 1\n", plan=PLAN, origin="test")
 
-    assert not Tuner().propose(Node(), 5)
-    assert not Tuner().propose(Node(plain), 5)
+    assert not Tuner().propose(NodeContext(), 5)
+    assert not Tuner().propose(NodeContext(plain), 5)
 
 
 def test_a_child_says_what_was_changed() -> None:
     parent = candidate(BLOCK=128, WARPS=1)
 
-    (child,) = Tuner().propose(Node(parent), 1)
+    (child,) = Tuner().propose(NodeContext(parent), 1)
 
     assert child.note == "BLOCK 128 -> 256"
     assert (child.parent, child.origin) == (parent.id, "tuner")

@@ -6,7 +6,7 @@ import pytest
 from knowledge.outcome import Outcome
 from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError, RunnerError
-from optimizer.propose.proposer import Node, Proposer, ScriptedProposer
+from optimizer.propose.proposer import NodeContext, Proposer, ScriptedProposer
 from optimizer.search.budget import Budget
 from optimizer.search.search import Clock, Place, Search
 from optimizer.store import Store
@@ -19,7 +19,7 @@ DRAFTS = [make_candidate(str(i)) for i in range(9)]
 class Doubler:
     """Proposes the node with its block doubled, up to 64; drafts block 1."""
 
-    def propose(self, node: Node, count: int) -> Sequence[Candidate]:
+    def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
         if node.candidate is None:
             return [c for c in [make_candidate(block=1)] if c.id not in node.tried]
         block = node.candidate.chosen["block"] * 2
@@ -28,7 +28,7 @@ class Doubler:
 
 
 class Absent:
-    def propose(self, node: Node, count: int) -> Sequence[Candidate]:
+    def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
         message = "no answer"
         raise ProposalError(message)
 
