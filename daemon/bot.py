@@ -160,6 +160,8 @@ def open_bot(
         finally:
             ended.set()
             routes.close()
+            if isinstance(forge, GitHubForge):
+                forge.client.close()
 
 
 @contextmanager

@@ -155,7 +155,10 @@ class Publisher:
             head = self._push(proposal, sha, remote)
         except BranchMovedError:
             return self._leave_alone(branch, requests)
-        return self._show(proposal, head)
+        done = self._show(proposal, head)
+        if isinstance(done, Declined) and remote is None:
+            repository.delete(branch, expected=head)  # nobody wants what was pushed just now
+        return done
 
     def _commit(self, proposal: Proposal, files: Mapping[str, bytes], base_sha: str) -> str:
         return self.branches.repository.commit(

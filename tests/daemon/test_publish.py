@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config.file import BotConfig, Limits
-from daemon.forge import PullRequestDraft
+from daemon.forge import PullRequest, PullRequestDraft
 from daemon.local_forge import LocalForge
 from daemon.origin import Signature
 from daemon.pulls.branches import Branches
@@ -144,6 +144,24 @@ def test_a_closed_pull_request_is_a_no_until_the_operator_changes(world: World) 
 
     assert world.publish(make_proposal(3.0)) == Declined(number=1)
     assert world.publish(make_proposal(operator_digest="1" * 64)) == Opened(number=2)
+
+
+def test_a_no_that_is_seen_late_leaves_no_branch(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.publish()
+    world.forge.close_pull_request(1)
+    before = world.branches()
+    world.workspace.delete(BRANCH, expected=before[BRANCH])
+    whole, late = LocalForge.pull_requests, [True]
+
+    def lagging(forge: LocalForge, *, head: str | None = None) -> tuple[PullRequest, ...]:
+        return () if late and late.pop() else whole(forge, head=head)
+
+    monkeypatch.setattr(LocalForge, "pull_requests", lagging)
+
+    assert world.publish(make_proposal(3.0)) == Declined(number=1)
+    assert BRANCH not in world.branches()
 
 
 def test_a_no_outlives_an_edited_body(world: World) -> None:
