@@ -1,5 +1,6 @@
 """The least time that physics allows (pure)."""
 
+import contextlib
 from collections.abc import Mapping
 
 from operator_registry.hardware import HardwareSpec
@@ -47,6 +48,19 @@ def memory_bound_ms(
     """
     tensors = (*spec.inputs.values(), *spec.outputs.values())
     return sum(bytes_of(t, sizes, dtypes) for t in tensors) / _bytes_per_ms(hardware)
+
+
+def public_rooflines_ms(spec: OperatorSpec, hardware: HardwareSpec) -> dict[str, float]:
+    """Return the memory-bound time of each public workload on a device, by its name.
+
+    Those are left out whose data decide a size.
+    """
+    found = {}
+    for workload in spec.workloads_on(hardware.target):
+        with contextlib.suppress(UnboundAxisError):
+            sizes, dtypes = workload.sizes, workload.dtypes
+            found[workload.name] = memory_bound_ms(spec, sizes, hardware, dtypes=dtypes)
+    return found
 
 
 def impossible_below_ms(

@@ -26,12 +26,13 @@ DOORS = {
     "starlette": {"daemon/web/server.py"},
     "uvicorn": {"daemon/web/server.py"},
     "prometheus_client": {"daemon/web/metrics.py"},
+    "sqlite3": {"knowledge/full_text.py", "optimizer/store/engine.py"},  # there for a type
 }
 """Which modules may import a part of the world."""
 TORCH_FREE = (
     "operator_registry.registry", "operator_registry.diff", "operator_registry.workloads",
-    "knowledge.evidence", "knowledge.verdict", "optimizer.store", "optimizer.kernel",
-    "optimizer.job", "daemon.cli.main",
+    "knowledge.evidence", "knowledge.verdict", "knowledge.library", "knowledge.diagnosis",
+    "optimizer.store", "optimizer.kernel", "optimizer.job", "daemon.cli.main",
 )  # fmt: skip
 
 

@@ -109,6 +109,7 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
 
     doctor = _add(commands, "doctor", "search", "doctor", "say what this machine can do")
     _add_json(doctor)
+    _add_knowledge(commands)
 
     bench = commands.add_parser("bench", help="measure side by side")
     kinds = bench.add_subparsers(required=True, metavar="KIND")
@@ -127,6 +128,20 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
 
     _add_aa(kinds)
     _add_throughput(kinds)
+
+
+def _add_knowledge(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    about = "show what is known: documents on devices, languages, patterns and errors"
+    knowledge = _add(commands, "knowledge", "knowledge", "show_knowledge", about)
+    what = "words to search for, such as an error's message, or a document's name (all of them)"
+    knowledge.add_argument("query", nargs="*", metavar="QUERY", help=what)
+    knowledge.add_argument("--language", choices=_LANGUAGES, help="only what concerns it")
+    what = "only what concerns it; cpu is this machine's own"
+    knowledge.add_argument("--hardware", metavar="H", help=what)
+    what = "a kind of region that the operator has, such as 'row reduction'; may be repeated"
+    knowledge.add_argument("--region", action="append", default=[], metavar="KIND", help=what)
+    _add_registry_folder(knowledge)
+    _add_json(knowledge)
 
 
 def _add_throughput(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
@@ -239,6 +254,7 @@ def _add(commands: Any, name: str, module: str, run: str, about: str) -> argpars
     return parser
 
 
+_LANGUAGES = ("cpp", "triton")
 _KINDS = ("config", "operator", "hardware", "model", "registry")
 _KINDS_HELP = f"of which kind of file: {', '.join(_KINDS)} (config)"
 _REGISTRY_HELP = "the registry's folder (./ if it has registry.yaml, else the one that ships)"

@@ -42,6 +42,7 @@ COMMANDS = (
     ("resume",),
     ("admit",),
     ("doctor",),
+    ("knowledge",),
     ("bench", "catalog"),
     ("bench", "throughput"),
     ("demo",),
