@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -105,10 +106,15 @@ def test_the_index_is_up_to_date() -> None:
 @pytest.mark.drill
 def test_the_wheel_holds_every_document(tmp_path: Path) -> None:
     root = BASE.parents[1]
+    tree = tmp_path / "tree"
+    for package in ("operator_registry", "knowledge", "optimizer", "daemon"):
+        shutil.copytree(root / package, tree / package)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(root / name, tree)
     built = subprocess.run(
         (
             sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
-            "--wheel-dir", str(tmp_path), str(root),
+            "--wheel-dir", str(tmp_path), str(tree),
         ),
         capture_output=True,
         text=True,

@@ -3,7 +3,8 @@ from typing import get_args
 
 import pytest
 
-from knowledge.diagnosis import DiagnosisKind, diagnose
+from knowledge.bottleneck import TimeKind
+from knowledge.diagnosis import DiagnosisKind, FaultKind, diagnose
 from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, TimedOut
 from knowledge.roofline import public_rooflines_ms
 from operator_registry.registry import CATALOG, load_registry
@@ -71,7 +72,7 @@ def test_every_kind_is_shown_by_a_test() -> None:
     shown = {kind for _, kind in KINDS}
     elsewhere = {"build_error", "near_roofline", "register_spills", "occupancy_limited"}
 
-    assert shown | elsewhere == set(get_args(DiagnosisKind))
+    assert shown | elsewhere == {*get_args(FaultKind), *get_args(TimeKind)}
 
 
 def test_the_line_of_the_fault_is_told() -> None:
