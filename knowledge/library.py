@@ -125,7 +125,7 @@ class Library:
         return tuple(kept)
 
     def rank(self, query: Query) -> tuple[Match, ...]:
-        """Return all documents but constraints that may concern a query, the best first.
+        """Return all documents that may concern a query, the best first.
 
         Those that nothing speaks for are left out.
         """
@@ -134,7 +134,6 @@ class Library:
         matches = (
             Match(document, self._score(document, query, told, words.get(document.name, 0.0)))
             for document in self._admitted(query)
-            if document.kind != "constraints"
         )
         found = [match for match in matches if match.score > 0]
         return tuple(sorted(found, key=lambda match: (-match.score, match.document.name)))
@@ -153,7 +152,8 @@ class Library:
 
     def _in_order(self, query: Query) -> Iterator[Document]:
         yield from (d for d in self._admitted(query) if d.kind == "constraints")
-        yield from (match.document for match in self.rank(query))
+        ranked = (match.document for match in self.rank(query))
+        yield from (d for d in ranked if d.kind != "constraints")
 
     def _admitted(self, query: Query) -> Iterator[Document]:
         """Yield the documents that are not for another language or device."""

@@ -45,6 +45,11 @@ def test_kinds_of_region_find_their_pattern(capsys: pytest.CaptureFixture[str]) 
     assert found(capsys)[0] == "patterns/table_search"
 
 
+def test_constraints_are_found_by_their_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["knowledge", "TUNABLES", "literal", "--json"]) == 0
+    assert "constraints/plan" in found(capsys)
+
+
 def test_nothing_found_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["knowledge", "zebra"]) == 1
     assert "no document speaks of this" in capsys.readouterr().out
