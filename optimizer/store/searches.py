@@ -10,6 +10,7 @@ from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, Timed
 from optimizer.candidate import Candidate
 from optimizer.errors import StoreError
 from optimizer.spending import Spending
+from optimizer.store.inserting import insert_once
 from optimizer.store.rows import Confirmation, Trial
 from optimizer.store.sessions import Sessions
 from optimizer.store.tables import (
@@ -32,18 +33,16 @@ class Searches(Sessions):
         self, goal_key: str, *, operator: str, hardware: str, operator_digest: str, now: float
     ) -> int:
         """Return the id of the goal's search, which is begun where there is none."""
+        values = {
+            "goal_key": goal_key,
+            "operator": operator,
+            "hardware": hardware,
+            "operator_digest": operator_digest,
+            "opened_at": now,
+        }
         with self._writing() as session:
-            known = session.scalar(select(SearchRow).where(SearchRow.goal_key == goal_key))
-            if known is None:
-                known = SearchRow(
-                    goal_key=goal_key,
-                    operator=operator,
-                    hardware=hardware,
-                    operator_digest=operator_digest,
-                    opened_at=now,
-                )
-                session.add(known)
-                session.flush()
+            insert_once(session, SearchRow, values)
+            known = session.scalars(select(SearchRow).where(SearchRow.goal_key == goal_key)).one()
             if known.operator_digest != operator_digest or known.hardware != hardware:
                 msg = f"the search of goal {goal_key} is for another operator or hardware"
                 raise StoreError(msg)
@@ -58,26 +57,12 @@ class Searches(Sessions):
         evaluation = trial.evaluation
         candidate = trial.candidate
         with self._writing() as session:
-            if _recorded(session, search_id, evaluation.key):
-                return
             _keep(session, candidate)
-            if session.get(EvaluationRow, evaluation.key) is None:
-                session.add(_evaluation_row(evaluation, now=now))
-                session.flush()
-            session.add(
-                NodeRow(
-                    search_id=search_id,
-                    number=trial.number,
-                    evaluation_key=evaluation.key,
-                    origin=candidate.origin,
-                    note=candidate.note,
-                    fitness=trial.fitness,
-                    spent_s=trial.spent_s,
-                )
-            )
-            session.flush()
+            insert_once(session, EvaluationRow, _evaluation_values(evaluation, now=now))
+            unless = ("search_id", "evaluation_key")
+            is_new = insert_once(session, NodeRow, _node_values(search_id, trial), unless=unless)
             for place, parent in enumerate((candidate.parent, candidate.mate)):
-                if parent is not None:
+                if is_new and parent is not None:
                     edge = EdgeRow(
                         search_id=search_id, number=trial.number, place=place, parent=parent
                     )
@@ -215,29 +200,32 @@ class Searches(Sessions):
             return {outcome: trials for outcome, trials in session.execute(query)}  # noqa: C416 - rows are no pairs to mypy
 
 
-def _recorded(session: Session, search_id: int, evaluation_key: str) -> bool:
-    query = select(NodeRow.number).where(
-        NodeRow.search_id == search_id, NodeRow.evaluation_key == evaluation_key
-    )
-    return session.scalar(query) is not None
-
-
 def _keep(session: Session, candidate: Candidate) -> None:
-    if session.get(CandidateRow, candidate.id) is None:
-        session.add(CandidateRow(id=candidate.id, body=candidate.to_json()))
-        session.flush()
+    insert_once(session, CandidateRow, {"id": candidate.id, "body": candidate.to_json()})
 
 
-def _evaluation_row(evaluation: Evaluation, *, now: float) -> EvaluationRow:
-    return EvaluationRow(
-        key=evaluation.key,
-        candidate_id=evaluation.candidate,
-        operator_digest=evaluation.operator_digest,
-        hardware=evaluation.hardware,
-        outcome=evaluation.outcome.kind,
-        body=evaluation.to_json(),
-        recorded_at=now,
-    )
+def _evaluation_values(evaluation: Evaluation, *, now: float) -> dict[str, object]:
+    return {
+        "key": evaluation.key,
+        "candidate_id": evaluation.candidate,
+        "operator_digest": evaluation.operator_digest,
+        "hardware": evaluation.hardware,
+        "outcome": evaluation.outcome.kind,
+        "body": evaluation.to_json(),
+        "recorded_at": now,
+    }
+
+
+def _node_values(search_id: int, trial: Trial) -> dict[str, object]:
+    return {
+        "search_id": search_id,
+        "number": trial.number,
+        "evaluation_key": trial.evaluation.key,
+        "origin": trial.candidate.origin,
+        "note": trial.candidate.note,
+        "fitness": trial.fitness,
+        "spent_s": trial.spent_s,
+    }
 
 
 def _trial(
