@@ -4,6 +4,7 @@ import itertools
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -82,7 +83,7 @@ def serving(programs: Path) -> Iterator[Postgres]:
         _wait_for(folder, server)
         yield Postgres(folder)
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGQUIT)  # at once, whoever is still connected
         server.wait()
         shutil.rmtree(folder)
 
