@@ -63,6 +63,8 @@ class Cycle:
     """Whether the search of a goal's key runs on another machine; a later turn asks again."""
     replay: Callable[[], None] = lambda: None
     """What else needs a device: done before each search, so that it never waits for all of them."""
+    tidy: Callable[[], None] = lambda: None
+    """Done at the end of each turn, while no search of this daemon runs on this machine."""
     _planned: list[str] = field(default_factory=list, init=False)
     _ends: list[End] = field(default_factory=list, init=False)
     _errors: list[str] = field(default_factory=list, init=False)
@@ -86,6 +88,7 @@ class Cycle:
             held = self._work(seen.base, seen.revision)
         except WorkspaceError as error:
             self._fail("registry can't be read now", error)
+        self.tidy()
         return Report(
             planned=tuple(self._planned),
             ends=tuple(self._ends),

@@ -34,6 +34,8 @@ class Settings(BaseModel):
     """Everything that must outlive the process: database, clone, artefacts, kernels."""
     store: str = ""
     """URL of the database; empty for SQLite in the state folder."""
+    artefacts_gb: float = Field(default=20.0, gt=0)
+    """So much may be kept of builds, samples and records; what was used least lately goes first."""
     forge: Literal["local", "github"] = "local"
     github_repository: str = Field(
         default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]*/\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)?$"
