@@ -142,6 +142,7 @@ def open_bot(
             store_url=settings.store_url,
             signing_key=settings.signing_key,
             accept_weak_sandbox=settings.accept_weak_sandbox,
+            warm_start=settings.warm_start,
             holder=role.holder,
             clock=clock,
             gate=gate,

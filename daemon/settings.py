@@ -65,6 +65,8 @@ class Settings(BaseModel):
     """Where `serve` listens, as ``host:port``; empty for nowhere."""
     webhook_secrets: Path | None = None
     """The file with the webhook's secret; two lines with two while it is changed."""
+    warm_start: float = Field(default=0.1, ge=0, le=1)
+    """The probability with which a kernel proven for the like is tried first in a new search."""
     log: LogFormat = "auto"
     """``auto``: colours on a terminal, JSON lines otherwise."""
     signing_key: Path | None = None

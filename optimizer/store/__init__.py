@@ -1,5 +1,6 @@
 """What is being searched: goals, trials, leases. What is published lies in git, not here."""
 
+from optimizer.store.alike import Alike, Tested
 from optimizer.store.goals import Goals
 from optimizer.store.graph import Graph
 from optimizer.store.ledger import Ledger
@@ -39,9 +40,10 @@ __all__ = [
     "StoredCommand",
     "StoredEffect",
     "StoredGoal",
+    "Tested",
     "Trial",
 ]
 
 
-class Store(Goals, Searches, Graph, Ledger, Needs, Roles, Mail):
+class Store(Goals, Searches, Graph, Ledger, Alike, Needs, Roles, Mail):
     """The database. Every method is one transaction; call `migrate` once after the start."""
