@@ -62,7 +62,7 @@ class Mail(Sessions):
         values = command.model_dump() | {"received_at": now, "changed_at": now}
         values |= {"state": "received", "told": ""}
         with self._writing() as session:
-            return insert_once(session, CommandRow, values)
+            return insert_once(session, CommandRow, values, unless=("comment_id", "line"))
 
     def commands(
         self,
@@ -124,7 +124,7 @@ class Mail(Sessions):
         """Ask for an effect; return False where it is asked for already, or done."""
         values = effect.model_dump() | {"made_at": now, "not_before": not_before, "attempts": 0}
         with self._writing() as session:
-            return insert_once(session, EffectRow, values)
+            return insert_once(session, EffectRow, values, unless=("key",))
 
     def due_effects(
         self, *, now: float, urgent: bool | None = None, limit: int = 50

@@ -40,7 +40,7 @@ class Searches(Sessions):
             "opened_at": now,
         }
         with self._writing() as session:
-            insert_once(session, SearchRow, values)
+            insert_once(session, SearchRow, values, unless=("goal_key",))
             known = session.scalars(select(SearchRow).where(SearchRow.goal_key == goal_key)).one()
             if known.operator_digest != operator_digest or known.hardware != hardware:
                 msg = f"the search of goal {goal_key} is for another operator or hardware"
