@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-PARTS := drill-bench drill-daemon drill-days drill-github drill-judge drill-kills drill-redteam drill-soak drill-synthesis drill-whole
+PARTS := drill-bench drill-daemon drill-days drill-github drill-judge drill-kills drill-redteam drill-soak drill-store drill-synthesis drill-whole
 DRILLS_bench := tests/optimizer/test_bench_aa.py
 DRILLS_daemon := tests/daemon
 DRILLS_days := tests/days
@@ -13,6 +13,7 @@ DRILLS_judge := tests/contracts tests/optimizer/evaluate
 DRILLS_kills := tests/kills
 DRILLS_redteam := tests/optimizer/redteam
 DRILLS_soak := tests/soak
+DRILLS_store := tests/optimizer/store tests/operator_registry tests/optimizer/test_warm_start_saving.py
 DRILLS_synthesis := tests/optimizer/propose
 DRILLS_whole := tests/whole
 
