@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-PARTS := drill-bench drill-daemon drill-days drill-github drill-judge drill-kills drill-redteam drill-soak drill-synthesis drill-whole
+PARTS := drill-bench drill-daemon drill-days drill-github drill-judge drill-kills drill-redteam drill-soak drill-store drill-synthesis drill-whole
 DRILLS_bench := tests/optimizer/test_bench_aa.py
 DRILLS_daemon := tests/daemon
 DRILLS_days := tests/days
@@ -13,10 +13,11 @@ DRILLS_judge := tests/contracts tests/optimizer/evaluate
 DRILLS_kills := tests/kills
 DRILLS_redteam := tests/optimizer/redteam
 DRILLS_soak := tests/soak
+DRILLS_store := tests/optimizer/store tests/operator_registry tests/optimizer/test_warm_start_saving.py
 DRILLS_synthesis := tests/optimizer/propose
 DRILLS_whole := tests/whole
 
-.PHONY: setup test demo lint types test-long $(addprefix test-long-,$(PARTS)) clean
+.PHONY: setup postgres test demo lint types test-long $(addprefix test-long-,$(PARTS)) clean
 
 setup: $(STAMP)
 
@@ -37,7 +38,13 @@ types: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-test: $(STAMP)
+# The store's tests run on PostgreSQL too: taken from Debian where we may, and left out, in words, where it can't be had.
+postgres:
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 \
+	|| { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq -y postgresql >/dev/null; } \
+	|| echo "PostgreSQL is missing, so half of the store's tests is skipped: apt-get install postgresql"
+
+test: $(STAMP) postgres
 	$(BIN)/pytest -q -m "not drill and not alone" -n 3 --dist loadfile
 	$(BIN)/pytest -q -m "not drill and alone"
 

@@ -25,10 +25,12 @@ from daemon.pulls.reverify import Reverifier
 from daemon.role import Role, hold_role
 from daemon.routing import Routes, make_away
 from daemon.settings import Settings, SettingsError
+from daemon.tidying import Tidying
 from daemon.watch import Watch
 from daemon.web.health import Health
 from daemon.workspace import Workspace
 from optimizer.store import Store
+from optimizer.store.artefacts import Artefacts
 
 WORK = "work"
 """The name of the loop that searches and publishes."""
@@ -124,6 +126,12 @@ def open_bot(
             keep_going=keep_going,
             trusted_keys=settings.trusted,
         )
+        tidying = Tidying(
+            store=store,
+            artefacts=Artefacts(settings.state / "artefacts"),
+            cap_bytes=int(settings.artefacts_gb * 1e9),
+            clock=clock,
+        )
         cycle = Cycle(
             store=store,
             watch=Watch(workspace, store, settings.folder, settings.base),
@@ -134,6 +142,7 @@ def open_bot(
             store_url=settings.store_url,
             signing_key=settings.signing_key,
             accept_weak_sandbox=settings.accept_weak_sandbox,
+            warm_start=settings.warm_start,
             holder=role.holder,
             clock=clock,
             gate=gate,
@@ -141,6 +150,7 @@ def open_bot(
             on_progress=on_progress,
             is_away=routes.is_going,
             replay=reverifier.run,
+            tidy=tidying.run,
         )
         try:
             yield Bot(

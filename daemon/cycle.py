@@ -19,6 +19,7 @@ from daemon.jobs import JobError, Progress, RunsJobs
 from daemon.logs import find_log
 from daemon.origin import WorkspaceError
 from daemon.planner import Work, plan, queued
+from daemon.published import copy_kernel, copy_kin
 from daemon.pulls.proposing import make_proposal, read_folder
 from daemon.pulls.publish import HeldBack, Publication, Publisher
 from daemon.pulls.pull_request import branch_name
@@ -58,11 +59,15 @@ class Cycle:
     signing_key: Path | None = None
     """What kernels are signed with; unsigned where it is None."""
     accept_weak_sandbox: bool = False
+    warm_start: float = 0.1
+    """See `OptimizeRequest.warm_start`."""
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None
     is_away: Callable[[str], bool] = lambda _key: False
     """Whether the search of a goal's key runs on another machine; a later turn asks again."""
     replay: Callable[[], None] = lambda: None
     """What else needs a device: done before each search, so that it never waits for all of them."""
+    tidy: Callable[[], None] = lambda: None
+    """Done at the end of each turn, while no search of this daemon runs on this machine."""
     _planned: list[str] = field(default_factory=list, init=False)
     _ends: list[End] = field(default_factory=list, init=False)
     _errors: list[str] = field(default_factory=list, init=False)
@@ -86,6 +91,7 @@ class Cycle:
             held = self._work(seen.base, seen.revision)
         except WorkspaceError as error:
             self._fail("registry can't be read now", error)
+        self.tidy()
         return Report(
             planned=tuple(self._planned),
             ends=tuple(self._ends),
@@ -263,20 +269,23 @@ class Cycle:
             budget_s=work.budget_s,
             minimum_gain=self.gate.minimum_gain(work.minimum_gain),
             incumbent_folder=self._incumbent(goal, revision),
+            published_folders=self._kin(goal, work, revision),
+            warm_start=self.warm_start,
             accept_weak_sandbox=self.accept_weak_sandbox,
         )
 
     def _incumbent(self, goal: StoredGoal, revision: str) -> Path | None:
         """Return a copy of the published kernel's folder, if there is one."""
-        path = f"kernels/{goal.operator}/{goal.hardware}"
-        files = self.watch.workspace.files(revision, path)
-        if not files:
-            return None
+        path = f"{goal.operator}/{goal.hardware}"
         folder = self._folder(goal, "incumbents")
-        for name, content in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content)
-        return folder
+        return copy_kernel(self.watch.workspace, revision, path, folder)
+
+    def _kin(self, goal: StoredGoal, work: Work, revision: str) -> tuple[Path, ...]:
+        """Return copies of the published kernels that the search may begin with."""
+        begun = self.is_away(goal.key) or self.store.has_result(goal.key)
+        if begun or self.warm_start <= 0:
+            return ()
+        return copy_kin(self.watch.workspace, revision, work, self._folder(goal, "kin"))
 
     def _publish(
         self,
@@ -327,7 +336,7 @@ class Cycle:
         now = self.clock()
         self.gate.settle(goal.key, end.seconds)
         self.store.finish(goal.key, verdict=end.verdict, result=end.to_json(), now=now)
-        for what in ("kernels", "incumbents"):
+        for what in ("kernels", "incumbents", "kin"):
             shutil.rmtree(self._folder(goal, what), ignore_errors=True)
         self._ends.append(end)
         log.info("goal ended", **end.model_dump(mode="json", exclude_none=True))

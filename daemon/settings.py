@@ -34,6 +34,8 @@ class Settings(BaseModel):
     """Everything that must outlive the process: database, clone, artefacts, kernels."""
     store: str = ""
     """URL of the database; empty for SQLite in the state folder."""
+    artefacts_gb: float = Field(default=20.0, gt=0)
+    """So much may be kept of builds, samples and records; what was used least lately goes first."""
     forge: Literal["local", "github"] = "local"
     github_repository: str = Field(
         default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]*/\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)?$"
@@ -63,6 +65,8 @@ class Settings(BaseModel):
     """Where `serve` listens, as ``host:port``; empty for nowhere."""
     webhook_secrets: Path | None = None
     """The file with the webhook's secret; two lines with two while it is changed."""
+    warm_start: float = Field(default=0.1, ge=0, le=1)
+    """The probability with which a kernel proven for the like is tried first in a new search."""
     log: LogFormat = "auto"
     """``auto``: colours on a terminal, JSON lines otherwise."""
     signing_key: Path | None = None

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from operator_registry.hardware import HardwareSpec
+from operator_registry.model import ModelSpec
 from operator_registry.record import Record
 from operator_registry.registry import Operator, Registry
 from operator_registry.source import syntax_digest
@@ -16,6 +17,8 @@ _OF_ENVIRONMENT = ("image", "torch", "triton", "driver")
 _Uses = tuple[tuple[tuple[str, ...], float], ...]
 """How a model uses an operator: names of workloads and the share of time, use by use."""
 _UsesByModel = Mapping[str, _Uses]
+_UsesByPair = Mapping[tuple[str, str], _UsesByModel]
+"""By operator and hardware."""
 
 
 class Goal(Record):
@@ -39,35 +42,52 @@ def goals(before: Registry | None, after: Registry) -> tuple[Goal, ...]:
         after: The revision to look at.
     """
     old_operators = before.operators if before else {}
-    old_uses, new_uses = _uses_by_pair(before), _uses_by_pair(after)
+    old_uses, new_uses = _changed_uses(before, after)
+    shares = _shares(after)
     devices = [(device, tuple(_hardware_reasons(before, device))) for device in _searched(after)]
     found = []
     for name in sorted(after.operators):
         old, new = old_operators.get(name), after.operators[name]
-        of_operator = tuple(_operator_reasons(old, new))
+        is_same = old is not None and _is_same(old, new)
+        of_operator = () if is_same else tuple(_operator_reasons(old, new))
         for device, of_device in devices:
+            was_used = old_uses.get((name, device.name), {})
+            uses = new_uses.get((name, device.name), {})
+            if is_same and not of_device and was_used == uses:
+                continue  # as most pairs of a large registry are
             if not new.spec.workloads_on(device.target):
                 continue
-            uses = new_uses.get((name, device.name), {})
             reasons = (
                 *of_operator,
-                *_workload_reasons(old, new, device.target),
+                *(() if is_same else _workload_reasons(old, new, device.target)),
                 *of_device,
-                *_use_reasons(old_uses.get((name, device.name), {}), uses),
+                *_use_reasons(was_used, uses),
             )
             if reasons:
-                found.append(_goal(name, device.name, reasons, uses))
+                found.append(
+                    Goal(
+                        operator=name,
+                        hardware=device.name,
+                        reasons=reasons,
+                        share_of_time=_share(shares.get(name, {}), after, device.name),
+                    )
+                )
     return tuple(found)
 
 
-def _goal(operator: str, hardware: str, reasons: tuple[str, ...], uses: _UsesByModel) -> Goal:
-    shares = (sum(share for _, share in each) for each in uses.values())
-    return Goal(
-        operator=operator,
-        hardware=hardware,
-        reasons=reasons,
-        share_of_time=max(shares, default=0.0),
-    )
+def _shares(registry: Registry) -> Mapping[str, Mapping[str, float]]:
+    """Return, for each operator, by model which share of its time the operator takes."""
+    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for name, model in registry.models.items():
+        for use in model.uses:
+            found[use.operator][name] += use.share_of_time
+    return found
+
+
+def _share(shares: Mapping[str, float], registry: Registry, device: str) -> float:
+    """Return the greatest share that an operator has of the time of a model on a device."""
+    here = (share for model, share in shares.items() if device in registry.models[model].hardware)
+    return max(here, default=0.0)
 
 
 def _searched(registry: Registry | None) -> tuple[HardwareSpec, ...]:
@@ -80,8 +100,6 @@ def _searched(registry: Registry | None) -> tuple[HardwareSpec, ...]:
 def _operator_reasons(old: Operator | None, new: Operator) -> Iterator[str]:
     if old is None:
         yield "operator added"
-        return
-    if _is_same(old, new):
         return
     if syntax_digest(old.source) != syntax_digest(new.source):
         yield "reference changed"
@@ -101,7 +119,7 @@ def _part(spec: OperatorSpec, name: str) -> object:
 
 
 def _workload_reasons(old: Operator | None, new: Operator, target: TargetName) -> Iterator[str]:
-    if old is None or _is_same(old, new):
+    if old is None:
         return
     was, now = _workloads(old, target), _workloads(new, target)
     for name in now:
@@ -120,7 +138,8 @@ def _workloads(operator: Operator, target: TargetName) -> dict[str, Workload]:
 
 
 def _is_same(old: Operator, new: Operator) -> bool:
-    return old is new or old.digest == new.digest
+    # Most are equal as they stand, and a digest parses the source.
+    return old is new or old == new or old.digest == new.digest
 
 
 def _hardware_reasons(before: Registry | None, device: HardwareSpec) -> Iterator[str]:
@@ -147,17 +166,24 @@ def _use_reasons(was: _UsesByModel, now: _UsesByModel) -> Iterator[str]:
             yield f"use by model {model} changed"
 
 
-def _uses_by_pair(registry: Registry | None) -> dict[tuple[str, str], dict[str, _Uses]]:
+def _changed_uses(before: Registry | None, after: Registry) -> tuple[_UsesByPair, _UsesByPair]:
+    """Return the uses before and after by models that are not the same; the others tell nothing."""
+    old, new = before.models if before else {}, after.models
+    changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    was = _uses_by_pair({name: old[name] for name in changed if name in old})
+    return was, _uses_by_pair({name: new[name] for name in changed if name in new})
+
+
+def _uses_by_pair(models: Mapping[str, ModelSpec]) -> _UsesByPair:
     """Return, for each operator and hardware, the uses by the model's name."""
     found: dict[tuple[str, str], dict[str, _Uses]] = defaultdict(dict)
-    models = registry.models if registry else {}
-    for name, model in sorted(models.items()):
+    for name, model in models.items():
+        uses: dict[str, list[tuple[tuple[str, ...], float]]] = defaultdict(list)
+        for use in model.uses:
+            workloads = tuple(sorted(set(use.workloads)))
+            uses[use.operator].append((workloads, use.share_of_time))
+        by_operator = {operator: tuple(sorted(each)) for operator, each in uses.items()}
         for device in model.hardware:
-            for operator in {use.operator for use in model.uses}:
-                uses = (
-                    (tuple(sorted(set(use.workloads))), use.share_of_time)
-                    for use in model.uses
-                    if use.operator == operator
-                )
-                found[operator, device][name] = tuple(sorted(uses))
+            for operator, of_operator in by_operator.items():
+                found[operator, device][name] = of_operator
     return found

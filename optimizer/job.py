@@ -41,6 +41,10 @@ class OptimizeRequest(Record):
     alpha: float = Field(default=FIRST_ALPHA, gt=0, lt=1)
     incumbent_folder: Path | None = None
     """The published kernel to beat; its candidates are tried first."""
+    published_folders: tuple[Path, ...] = ()
+    """Published kernels for this hardware of operators that are alike: where to begin, perhaps."""
+    warm_start: float = Field(default=0.1, ge=0, le=1)
+    """The probability with which each kernel that was proven for the like is tried first."""
     accept_weak_sandbox: bool = False
     """Let foreign proposers' candidates run although a wall around them is missing here."""
 

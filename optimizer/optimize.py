@@ -15,6 +15,7 @@ from optimizer.events import Phase, Tell, trial_event
 from optimizer.job import Message, OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import Kernel, make_kernel, read_kernel
 from optimizer.kernel_page import write_kernel
+from optimizer.likeness import likeness
 from optimizer.propose.proposer import Proposer, ScriptedProposer
 from optimizer.propose.trust import refuse_untrusted
 from optimizer.runners.runner import Runner
@@ -33,6 +34,7 @@ from optimizer.search.search import Clock, Place, Search
 from optimizer.stop import StoppedError
 from optimizer.store import Confirmation, Store, Trial
 from optimizer.store.engine import file_lock
+from optimizer.warm_start import Beginning, find_warm_starts
 
 LEAST_CONFIRM_S = 20.0
 """A confirming run gets at least so long, even where the search has overrun its share."""
@@ -71,6 +73,7 @@ def optimize(request: OptimizeRequest, workshop: Workshop) -> OptimizeResult:
         operator_digest=request.operator.digest,
         now=workshop.clock.epoch_s(),
     )
+    workshop.store.keep_operator(request.operator, likeness=likeness(request.operator.spec))
     request.state_folder.mkdir(parents=True, exist_ok=True)
     # A job whose daemon was killed may live for some seconds beside the one that follows it.
     with file_lock(request.state_folder / f"search-{search_id}.lock"):
@@ -126,7 +129,8 @@ class _Job:
         return result
 
     def _make_proposers(self) -> Sequence[Proposer]:
-        known = [v.candidate for v in self._incumbent.variants.values()] if self._incumbent else []
+        incumbents = self._incumbent.variants.values() if self._incumbent else ()
+        known = (*(variant.candidate for variant in incumbents), *self._find_warm_starts())
         try:
             made = self.workshop.make_proposers()
         except CaptureError as error:
@@ -135,6 +139,16 @@ class _Job:
         if not self.request.accept_weak_sandbox:
             refuse_untrusted(made, missing=self.workshop.missing_walls)
         return (ScriptedProposer(known), *made)
+
+    def _find_warm_starts(self) -> Sequence[Candidate]:
+        request = self.request
+        return find_warm_starts(
+            self.workshop.store,
+            Beginning(request.operator, request.hardware, request.goal_key, self.search_id),
+            published=request.published_folders,
+            probability=request.warm_start,
+            trusts_foreign=lambda: request.accept_weak_sandbox or not self.workshop.missing_walls(),
+        )
 
     def _open(self) -> Search:
         request = self.request

@@ -21,6 +21,7 @@ DOORS = {
     "openai": {"optimizer/propose/llm.py"},
     "github": {"daemon/github/client.py"},
     "git": {"daemon/workspace.py", "daemon/git_trees.py"},
+    "psycopg": set(),  # SQLAlchemy's affair
     "apscheduler": {"daemon/schedule.py"},
     "ray": {"optimizer/runners/ray.py"},
     "starlette": {"daemon/web/server.py"},

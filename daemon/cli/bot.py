@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from daemon.bot import make_config, make_forge, make_workspace, open_bot, open_store
 from daemon.cli.arguments import MisuseError
+from daemon.cli.costs import show_costs
 from daemon.cli.stop import heeding_signals
 from daemon.cli.terminal import Terminal, make_table
 from daemon.duties import make_lanes
@@ -99,7 +100,9 @@ def show_report(report: Report, terminal: Terminal) -> None:
 
 
 def show_status(args: Namespace, terminal: Terminal) -> int:
-    """Show the queue, what holds it up, and how past goals ended."""
+    """Show the queue, what holds it up, and how past goals ended; or what searches cost."""
+    if args.costs:
+        return show_costs(terminal)
     settings = Settings.load()
     with open_store(settings) as store:
         host = detect_host(has_runners=bool(settings.actions_workflow))

@@ -216,6 +216,7 @@ def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type fo
     _add_json(run)
     _add(commands, "serve", "bot", "serve", "be the daemon until told to stop")
     status = _add(commands, "status", "bot", "show_status", "show the queue and what became of it")
+    status.add_argument("--costs", action="store_true", help="what searches cost, in its stead")
     _add_json(status)
     what = "show who asked for what in comments, and what came of it"
     asked = _add(commands, "commands", "commands", "show_commands", what)

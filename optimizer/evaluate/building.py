@@ -21,6 +21,7 @@ from optimizer.evaluate.sandbox import (
     Limits,
     start,
 )
+from optimizer.store.artefacts import touch
 from optimizer.targets.artefact import read_artefact
 from optimizer.targets.target import Artefact, Build, BuildError
 
@@ -225,9 +226,11 @@ class Builder:
 
     def _find(self, folder: Path) -> Built | None:
         try:
-            return Built(folder, read_artefact(folder, target=self._hardware.target))
+            built = Built(folder, read_artefact(folder, target=self._hardware.target))
         except OSError:
             return None
+        touch(folder)
+        return built
 
 
 def _remove(folders: Sequence[Path]) -> None:

@@ -11,6 +11,7 @@ from operator_registry.hardware import HardwareSpec
 from optimizer.candidate import Candidate
 from optimizer.evaluate.building import Built
 from optimizer.host_python import RUN
+from optimizer.store.artefacts import touch
 from optimizer.targets.artefact import is_built, source_sha256, write_artefact
 from optimizer.targets.target import Artefact, Compiled
 
@@ -33,4 +34,5 @@ def place_source(candidate: Candidate, hardware: HardwareSpec, folder: Path) -> 
         fresh.write_text(candidate.code, encoding="utf-8", newline="")
         fresh.replace(own / SOURCE)
         write_artefact(own, artefact)
+    touch(own)
     return Built(own, artefact)

@@ -1,6 +1,5 @@
 """All readings of a confirming run, kept under the hash of their text."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -10,9 +9,7 @@ from pydantic import Field
 
 from operator_registry.record import Record, canonical_json
 from optimizer.evaluate.summary import Pair, Reading
-
-FOLDER = "samples"
-"""In the state folder, beside artefacts and caches."""
+from optimizer.store.artefacts import Artefacts
 
 
 class RawSamples(Record):
@@ -48,14 +45,7 @@ def keep_samples(folder: Path, pairs: Sequence[Pair]) -> str:
             for pair in pairs
         ),
     )
-    text = canonical_json(raw)
-    name = hashlib.sha256(text.encode()).hexdigest()
-    path = _path(folder, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(path)
-    return name
+    return Artefacts(folder).put(canonical_json(raw).encode())
 
 
 def find_samples(folder: Path, name: str) -> RawSamples | None:
@@ -64,14 +54,8 @@ def find_samples(folder: Path, name: str) -> RawSamples | None:
     Raises:
         ValueError: The file is not what its name says.
     """
-    path = _path(folder, name)
-    if not name or not path.is_file():
-        return None
-    text = path.read_bytes()
-    if hashlib.sha256(text).hexdigest() != name:
-        msg = f"{path} was changed after the run"
-        raise ValueError(msg)
-    return RawSamples.from_json(text)
+    text = Artefacts(folder).find(name)
+    return None if text is None else RawSamples.from_json(text)
 
 
 def read_pairs(raw: RawSamples) -> list[Pair]:
@@ -91,7 +75,3 @@ def read_pairs(raw: RawSamples) -> list[Pair]:
 def _read(columns: Sequence[str], row: Sequence[float]) -> Reading:
     told: dict[str, Any] = dict(zip(columns, row, strict=True))  # a count is a number like others
     return Reading(**told)
-
-
-def _path(folder: Path, name: str) -> Path:
-    return folder / FOLDER / f"{name}.json"

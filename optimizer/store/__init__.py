@@ -1,7 +1,11 @@
 """What is being searched: goals, trials, leases. What is published lies in git, not here."""
 
+from optimizer.store.alike import Alike, Tested
 from optimizer.store.goals import Goals
+from optimizer.store.graph import Graph
+from optimizer.store.ledger import Ledger
 from optimizer.store.mail import Mail
+from optimizer.store.needs import Needs
 from optimizer.store.roles import Roles
 from optimizer.store.rows import (
     OPEN_STATES,
@@ -9,6 +13,7 @@ from optimizer.store.rows import (
     Backlog,
     CommandState,
     Confirmation,
+    Cost,
     Delivery,
     Effect,
     NewCommand,
@@ -26,6 +31,7 @@ __all__ = [
     "Backlog",
     "CommandState",
     "Confirmation",
+    "Cost",
     "Delivery",
     "Effect",
     "NewCommand",
@@ -34,9 +40,10 @@ __all__ = [
     "StoredCommand",
     "StoredEffect",
     "StoredGoal",
+    "Tested",
     "Trial",
 ]
 
 
-class Store(Goals, Searches, Roles, Mail):
+class Store(Goals, Searches, Graph, Ledger, Alike, Needs, Roles, Mail):
     """The database. Every method is one transaction; call `migrate` once after the start."""

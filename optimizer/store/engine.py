@@ -9,9 +9,9 @@ from sqlite3 import Connection as SQLiteConnection
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from optimizer.errors import StoreError
@@ -19,13 +19,15 @@ from optimizer.errors import StoreError
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY_S = 30
 """How long a writer waits for another one before it gives up."""
+_MIGRATING = 0x6B65726E
+"""The number of the lock that PostgreSQL keeps for whoever changes the schema."""
 
 
 def make_engine(url: str) -> Engine:
     """Return an engine; the folder of an SQLite file is made.
 
     Raises:
-        StoreError: The URL is none.
+        StoreError: The URL is none, or what speaks to that database is not installed.
     """
     try:
         parsed = make_url(url)
@@ -33,13 +35,24 @@ def make_engine(url: str) -> Engine:
         msg = f"{url!r} is no database URL; write for example sqlite:////var/lib/store.db"
         raise StoreError(msg) from error
     if parsed.get_backend_name() != "sqlite":
-        return create_engine(parsed)
+        return _make_remote(parsed)
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(parsed, connect_args={"timeout": BUSY_S})
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _make_remote(url: URL) -> Engine:
+    if url.drivername in {"postgres", "postgresql"}:
+        url = url.set(drivername="postgresql+psycopg")
+    try:
+        # A connection that the server has closed meanwhile is noticed before it is used.
+        return create_engine(url, pool_pre_ping=True)
+    except (ImportError, NoSuchModuleError) as error:
+        msg = f"the store at {url} can't be opened: {error}; for PostgreSQL there is the extra "
+        raise StoreError(msg + "'postgres': pip install 'kernelevolve[postgres]'") from error
 
 
 def upgrade(engine: Engine) -> None:
@@ -55,6 +68,8 @@ def upgrade(engine: Engine) -> None:
             if engine.dialect.name == "sqlite":
                 _keep_a_write_ahead_log(engine)
             with writing(engine).begin() as connection:
+                if engine.dialect.name == "postgresql":
+                    connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATING})"))
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
     except (SQLAlchemyError, OSError) as error:

@@ -3,6 +3,7 @@
 from pydantic import TypeAdapter
 from sqlalchemy import or_, select, update
 
+from optimizer.store.inserting import insert_once
 from optimizer.store.rows import QueuedGoal, StoredGoal
 from optimizer.store.sessions import Sessions
 from optimizer.store.tables import GoalRow
@@ -15,13 +16,10 @@ class Goals(Sessions):
 
     def enqueue(self, goal: QueuedGoal, *, now: float) -> bool:
         """Put a goal into the queue; return False where its key is known already."""
+        values = goal.model_dump() | {"queued_at": now}
+        values["reasons"] = _REASONS.dump_json(goal.reasons).decode()
         with self._writing() as session:
-            if session.get(GoalRow, goal.key) is not None:
-                return False
-            values = goal.model_dump(exclude={"reasons"})
-            reasons = _REASONS.dump_json(goal.reasons).decode()
-            session.add(GoalRow(**values, reasons=reasons, queued_at=now))
-            return True
+            return insert_once(session, GoalRow, values)
 
     def pending_goals(self) -> tuple[StoredGoal, ...]:
         """Return the unfinished goals, the greatest share of time first, then the oldest."""

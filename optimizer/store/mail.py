@@ -2,6 +2,7 @@
 
 from sqlalchemy import delete, func, select, update
 
+from optimizer.store.inserting import insert_once
 from optimizer.store.rows import (
     OPEN_STATES,
     URGENT,
@@ -25,10 +26,7 @@ class Mail(Sessions):
     def receive(self, delivery: Delivery) -> bool:
         """Keep what was delivered; return False where it is here already."""
         with self._writing() as session:
-            if session.get(DeliveryRow, delivery.id) is not None:
-                return False
-            session.add(DeliveryRow(**delivery.model_dump()))
-            return True
+            return insert_once(session, DeliveryRow, delivery.model_dump())
 
     def unhandled_deliveries(self, *, limit: int = 100) -> tuple[Delivery, ...]:
         """Return what nobody has handled, oldest first."""
@@ -61,17 +59,10 @@ class Mail(Sessions):
 
     def note_command(self, command: NewCommand, *, now: float) -> bool:
         """Keep a command; return False where it is here already."""
-        known = select(CommandRow.id).where(
-            CommandRow.comment_id == command.comment_id, CommandRow.line == command.line
-        )
+        values = command.model_dump() | {"received_at": now, "changed_at": now}
+        values |= {"state": "received", "told": ""}
         with self._writing() as session:
-            if session.scalar(known) is not None:
-                return False
-            values = command.model_dump()
-            session.add(
-                CommandRow(**values, received_at=now, state="received", told="", changed_at=now)
-            )
-            return True
+            return insert_once(session, CommandRow, values, unless=("comment_id", "line"))
 
     def commands(
         self,
@@ -131,14 +122,9 @@ class Mail(Sessions):
 
     def post(self, effect: Effect, *, now: float, not_before: float = 0.0) -> bool:
         """Ask for an effect; return False where it is asked for already, or done."""
-        known = select(EffectRow.id).where(EffectRow.key == effect.key)
+        values = effect.model_dump() | {"made_at": now, "not_before": not_before, "attempts": 0}
         with self._writing() as session:
-            if session.scalar(known) is not None:
-                return False
-            session.add(
-                EffectRow(**effect.model_dump(), made_at=now, not_before=not_before, attempts=0)
-            )
-            return True
+            return insert_once(session, EffectRow, values, unless=("key",))
 
     def due_effects(
         self, *, now: float, urgent: bool | None = None, limit: int = 50

@@ -1,7 +1,8 @@
 """Leases, by which one process alone holds a role, and remembered values."""
 
-from sqlalchemy import delete
+from sqlalchemy import delete, or_, update
 
+from optimizer.store.inserting import insert_once
 from optimizer.store.sessions import Sessions
 from optimizer.store.tables import LeaseRow, MarkRow
 
@@ -11,16 +12,17 @@ class Roles(Sessions):
 
     def take_lease(self, name: str, holder: str, *, ttl_s: float, now: float) -> bool:
         """Take a role until `now + ttl_s`, or prolong one's own; False where another holds it."""
+        mine = {"name": name, "holder": holder, "until": now + ttl_s}
+        change = (
+            update(LeaseRow)
+            .where(LeaseRow.name == name, or_(LeaseRow.holder == holder, LeaseRow.until <= now))
+            .values(**mine)
+            .returning(LeaseRow.name)
+        )
         with self._writing() as session:
-            lease = session.get(LeaseRow, name, with_for_update=True)
-            if lease is None:
-                session.add(LeaseRow(name=name, holder=holder, until=now + ttl_s))
+            if insert_once(session, LeaseRow, mine):
                 return True
-            if lease.holder != holder and lease.until > now:
-                return False
-            lease.holder = holder
-            lease.until = now + ttl_s
-            return True
+            return session.scalar(change) is not None
 
     def drop_lease(self, name: str, holder: str) -> None:
         """Give a role back; nothing happens where `holder` does not hold it."""
@@ -32,7 +34,8 @@ class Roles(Sessions):
     def mark(self, key: str, value: str) -> None:
         """Remember a value under a key, in the place of an earlier one."""
         with self._writing() as session:
-            session.merge(MarkRow(key=key, value=value))
+            if not insert_once(session, MarkRow, {"key": key, "value": value}):
+                session.execute(update(MarkRow).where(MarkRow.key == key).values(value=value))
 
     def recall(self, key: str) -> str | None:
         """Return the remembered value of a key."""

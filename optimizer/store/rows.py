@@ -1,5 +1,6 @@
 """What the store hands out: goals, trials, confirming runs and what passes by a code host."""
 
+from datetime import date
 from typing import Literal
 
 from knowledge.evaluation import Evaluation
@@ -7,6 +8,7 @@ from knowledge.evidence import Evidence
 from knowledge.outcome import Outcome
 from operator_registry.record import Record
 from optimizer.candidate import Candidate
+from optimizer.spending import Spending
 
 
 class QueuedGoal(Record):
@@ -55,6 +57,19 @@ class Confirmation(Record):
     result: Evidence | Outcome
     """An outcome where the candidate failed the run's checks."""
     spent_s: float
+
+
+class Cost(Record):
+    """What one source spent on one search in one day."""
+
+    operator: str
+    hardware: str
+    search: int
+    day: date
+    """In UTC."""
+    source: str
+    """Who spent it: ``trial``, ``confirm``, ``build``, or a proposer's name."""
+    spent: Spending
 
 
 class Delivery(Record):

@@ -1,23 +1,23 @@
 """The record of searches: trials and confirming runs, inserted and never changed."""
 
 from pydantic import TypeAdapter
-from sqlalchemy import func, select, tuple_, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, func, select, tuple_, update
+from sqlalchemy.orm import Session, aliased
 
 from knowledge.evaluation import Evaluation
 from knowledge.evidence import Evidence
 from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, TimedOut
 from optimizer.candidate import Candidate
 from optimizer.errors import StoreError
-from optimizer.spending import Spending
+from optimizer.store.inserting import insert_once
 from optimizer.store.rows import Confirmation, Trial
 from optimizer.store.sessions import Sessions
 from optimizer.store.tables import (
+    ArtefactRow,
     CandidateRow,
     ConfirmationRow,
     EdgeRow,
     EvaluationRow,
-    LedgerRow,
     NodeRow,
     SearchRow,
 )
@@ -32,18 +32,16 @@ class Searches(Sessions):
         self, goal_key: str, *, operator: str, hardware: str, operator_digest: str, now: float
     ) -> int:
         """Return the id of the goal's search, which is begun where there is none."""
+        values = {
+            "goal_key": goal_key,
+            "operator": operator,
+            "hardware": hardware,
+            "operator_digest": operator_digest,
+            "opened_at": now,
+        }
         with self._writing() as session:
-            known = session.scalar(select(SearchRow).where(SearchRow.goal_key == goal_key))
-            if known is None:
-                known = SearchRow(
-                    goal_key=goal_key,
-                    operator=operator,
-                    hardware=hardware,
-                    operator_digest=operator_digest,
-                    opened_at=now,
-                )
-                session.add(known)
-                session.flush()
+            insert_once(session, SearchRow, values, unless=("goal_key",))
+            known = session.scalars(select(SearchRow).where(SearchRow.goal_key == goal_key)).one()
             if known.operator_digest != operator_digest or known.hardware != hardware:
                 msg = f"the search of goal {goal_key} is for another operator or hardware"
                 raise StoreError(msg)
@@ -58,26 +56,12 @@ class Searches(Sessions):
         evaluation = trial.evaluation
         candidate = trial.candidate
         with self._writing() as session:
-            if _recorded(session, search_id, evaluation.key):
-                return
             _keep(session, candidate)
-            if session.get(EvaluationRow, evaluation.key) is None:
-                session.add(_evaluation_row(evaluation, now=now))
-                session.flush()
-            session.add(
-                NodeRow(
-                    search_id=search_id,
-                    number=trial.number,
-                    evaluation_key=evaluation.key,
-                    origin=candidate.origin,
-                    note=candidate.note,
-                    fitness=trial.fitness,
-                    spent_s=trial.spent_s,
-                )
-            )
-            session.flush()
+            insert_once(session, EvaluationRow, _evaluation_values(evaluation, now=now))
+            unless = ("search_id", "evaluation_key")
+            is_new = insert_once(session, NodeRow, _node_values(search_id, trial), unless=unless)
             for place, parent in enumerate((candidate.parent, candidate.mate)):
-                if parent is not None:
+                if is_new and parent is not None:
                     edge = EdgeRow(
                         search_id=search_id, number=trial.number, place=place, parent=parent
                     )
@@ -85,20 +69,8 @@ class Searches(Sessions):
 
     def trials(self, search_id: int) -> tuple[Trial, ...]:
         """Return a search's trials in their order."""
-        query = (
-            select(NodeRow, EvaluationRow.body, CandidateRow.body)
-            .join(EvaluationRow, NodeRow.evaluation_key == EvaluationRow.key)
-            .join(CandidateRow, EvaluationRow.candidate_id == CandidateRow.id)
-            .where(NodeRow.search_id == search_id)
-            .order_by(NodeRow.number)
-        )
-        edges = select(EdgeRow).where(EdgeRow.search_id == search_id)
         with self._reading() as session:
-            parents = {(edge.number, edge.place): edge.parent for edge in session.scalars(edges)}
-            return tuple(
-                _trial(row, *bodies, parents=tuple(parents.get((row.number, p)) for p in (0, 1)))
-                for row, *bodies in session.execute(query)
-            )
+            return read_trials(session, NodeRow.search_id == search_id)
 
     def find_evaluation(self, key: str) -> Evaluation | None:
         """Return the evaluation of a key, if that trial was ever made."""
@@ -136,6 +108,9 @@ class Searches(Sessions):
                     recorded_at=now,
                 )
             )
+            if isinstance(result, Evidence) and result.samples_sha256:
+                need = {"search_id": search_id, "sha256": result.samples_sha256, "proves": True}
+                insert_once(session, ArtefactRow, need)
 
     def confirmations(self, search_id: int) -> tuple[Confirmation, ...]:
         """Return a search's confirming runs in their order."""
@@ -164,22 +139,6 @@ class Searches(Sessions):
         with self._reading() as session:
             bodies = [body for body in session.scalars(query) if body is not None]
         return tuple(Evidence.from_json(body) for body in bodies)
-
-    def spend(self, search_id: int, what: Spending, *, source: str, now: float) -> None:
-        """Add to the ledger what was spent on a search, and by whom."""
-        with self._writing() as session:
-            session.add(
-                LedgerRow(search_id=search_id, source=source, recorded_at=now, **what.model_dump())
-            )
-
-    def spent(self, search_id: int) -> Spending:
-        """Return what was spent on a search in all."""
-        columns = (LedgerRow.device_s, LedgerRow.cpu_s, LedgerRow.tokens, LedgerRow.money_usd)
-        sums = select(*(func.coalesce(func.sum(column), 0) for column in columns))
-        with self._reading() as session:
-            sums_of = session.execute(sums.where(LedgerRow.search_id == search_id)).one()
-        device_s, cpu_s, tokens, money_usd = (float(value) for value in sums_of)
-        return Spending(device_s=device_s, cpu_s=cpu_s, tokens=int(tokens), money_usd=money_usd)
 
     def finish_search(self, search_id: int, *, result: str, now: float) -> None:
         """Set a search's result; the first one stays."""
@@ -215,35 +174,65 @@ class Searches(Sessions):
             return {outcome: trials for outcome, trials in session.execute(query)}  # noqa: C416 - rows are no pairs to mypy
 
 
-def _recorded(session: Session, search_id: int, evaluation_key: str) -> bool:
-    query = select(NodeRow.number).where(
-        NodeRow.search_id == search_id, NodeRow.evaluation_key == evaluation_key
+def read_trials(session: Session, *which: ColumnElement[bool]) -> tuple[Trial, ...]:
+    """Return the trials of some nodes, in the order in which they were recorded."""
+    made_from, crossed_with = aliased(EdgeRow), aliased(EdgeRow)
+    query = (
+        select(
+            NodeRow, EvaluationRow.body, CandidateRow.body, made_from.parent, crossed_with.parent
+        )
+        .join(EvaluationRow, NodeRow.evaluation_key == EvaluationRow.key)
+        .join(CandidateRow, EvaluationRow.candidate_id == CandidateRow.id)
+        .outerjoin(made_from, _edge_at(made_from, place=0))
+        .outerjoin(crossed_with, _edge_at(crossed_with, place=1))
+        .where(*which)
+        .order_by(NodeRow.search_id, NodeRow.number)
     )
-    return session.scalar(query) is not None
+    return tuple(
+        _trial(row, evaluation, candidate, parent=parent, mate=mate)
+        for row, evaluation, candidate, parent, mate in session.execute(query)
+    )
+
+
+def _edge_at(edge: type[EdgeRow], *, place: int) -> ColumnElement[bool]:
+    return (
+        (edge.search_id == NodeRow.search_id)
+        & (edge.number == NodeRow.number)
+        & (edge.place == place)
+    )
 
 
 def _keep(session: Session, candidate: Candidate) -> None:
-    if session.get(CandidateRow, candidate.id) is None:
-        session.add(CandidateRow(id=candidate.id, body=candidate.to_json()))
-        session.flush()
+    insert_once(session, CandidateRow, {"id": candidate.id, "body": candidate.to_json()})
 
 
-def _evaluation_row(evaluation: Evaluation, *, now: float) -> EvaluationRow:
-    return EvaluationRow(
-        key=evaluation.key,
-        candidate_id=evaluation.candidate,
-        operator_digest=evaluation.operator_digest,
-        hardware=evaluation.hardware,
-        outcome=evaluation.outcome.kind,
-        body=evaluation.to_json(),
-        recorded_at=now,
-    )
+def _evaluation_values(evaluation: Evaluation, *, now: float) -> dict[str, object]:
+    return {
+        "key": evaluation.key,
+        "candidate_id": evaluation.candidate,
+        "operator_digest": evaluation.operator_digest,
+        "hardware": evaluation.hardware,
+        "outcome": evaluation.outcome.kind,
+        "body": evaluation.to_json(),
+        "recorded_at": now,
+    }
+
+
+def _node_values(search_id: int, trial: Trial) -> dict[str, object]:
+    return {
+        "search_id": search_id,
+        "number": trial.number,
+        "evaluation_key": trial.evaluation.key,
+        "origin": trial.candidate.origin,
+        "note": trial.candidate.note,
+        "fitness": trial.fitness,
+        "spent_s": trial.spent_s,
+    }
 
 
 def _trial(
-    row: NodeRow, evaluation: str, candidate: str, *, parents: tuple[str | None, ...]
+    row: NodeRow, evaluation: str, candidate: str, *, parent: str | None, mate: str | None
 ) -> Trial:
-    parent, mate = parents
     as_here = {"parent": parent, "mate": mate, "origin": row.origin, "note": row.note}
     return Trial(
         number=row.number,

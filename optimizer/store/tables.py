@@ -2,6 +2,8 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
+    Dialect,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -10,12 +12,24 @@ from sqlalchemy import (
     MetaData,
     String,
     Text,
+    TypeDecorator,
     UniqueConstraint,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 Key = String(64)
 """A SHA-256 in hex."""
+
+
+class Words(TypeDecorator[str]):
+    """A text of foreign origin: PostgreSQL has no place for a zero in one, SQLite has."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return the text with a sign in the place of each zero."""
+        return None if value is None else value.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 class Table(DeclarativeBase):
@@ -58,6 +72,7 @@ class SearchRow(Table):
     """The search of a goal; there is one for each goal key."""
 
     __tablename__ = "searches"
+    __table_args__ = (Index(None, "operator_digest", "hardware"),)
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
     goal_key: Mapped[str] = mapped_column(String(200), unique=True)
@@ -67,6 +82,18 @@ class SearchRow(Table):
     opened_at: Mapped[float] = mapped_column(Float)
     finished_at: Mapped[float | None] = mapped_column(Float)
     result: Mapped[str | None] = mapped_column(Text)
+
+
+class OperatorRow(Table):
+    """A version of an operator that was searched for: what is like it is found by this."""
+
+    __tablename__ = "operators"
+
+    digest: Mapped[str] = mapped_column(Key, primary_key=True)
+    name: Mapped[str] = mapped_column(String(64), index=True)
+    likeness: Mapped[str] = mapped_column(Key, index=True)
+    """Equal for operators whose specs differ in names, sizes and values alone."""
+    body: Mapped[str] = mapped_column(Text)
 
 
 class CandidateRow(Table):
@@ -97,13 +124,16 @@ class NodeRow(Table):
     """A trial as a node of a search: which evaluation was the how-manieth."""
 
     __tablename__ = "nodes"
-    __table_args__ = (UniqueConstraint("search_id", "evaluation_key"),)
+    __table_args__ = (
+        UniqueConstraint("search_id", "evaluation_key"),
+        Index(None, "search_id", "fitness"),
+    )
 
     search_id: Mapped[int] = mapped_column(ForeignKey("searches.id"), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, primary_key=True)
     evaluation_key: Mapped[str] = mapped_column(ForeignKey("evaluations.key"), index=True)
-    origin: Mapped[str] = mapped_column(String(64))
-    note: Mapped[str] = mapped_column(Text)
+    origin: Mapped[str] = mapped_column(Words)
+    note: Mapped[str] = mapped_column(Words)
     """Origin and note as in this search; another one may reach the candidate otherwise."""
     fitness: Mapped[float] = mapped_column(Float)
     spent_s: Mapped[float] = mapped_column(Float)
@@ -135,7 +165,7 @@ class LedgerRow(Table):
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
     search_id: Mapped[int] = mapped_column(ForeignKey("searches.id"), index=True)
-    source: Mapped[str] = mapped_column(String(64))
+    source: Mapped[str] = mapped_column(Words)
     """Who spent it: ``trial``, ``confirm``, ``build``, or a proposer's name."""
     device_s: Mapped[float] = mapped_column(Float)
     cpu_s: Mapped[float] = mapped_column(Float)
@@ -157,6 +187,17 @@ class ConfirmationRow(Table):
     outcome: Mapped[str | None] = mapped_column(Text)
     spent_s: Mapped[float] = mapped_column(Float)
     recorded_at: Mapped[float] = mapped_column(Float)
+
+
+class ArtefactRow(Table):
+    """That a search needs what is kept outside the database under a hash."""
+
+    __tablename__ = "artefacts"
+
+    search_id: Mapped[int] = mapped_column(ForeignKey("searches.id"), primary_key=True)
+    sha256: Mapped[str] = mapped_column(Key, primary_key=True)
+    proves: Mapped[bool] = mapped_column(Boolean, index=True)
+    """True for what evidence names: it is needed after the search too."""
 
 
 class LeaseRow(Table):
@@ -204,10 +245,10 @@ class CommandRow(Table):
     head_sha: Mapped[str | None] = mapped_column(Key)
     author_id: Mapped[int] = mapped_column(BigInteger)
     author: Mapped[str] = mapped_column(String(100))
-    text: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Words)
     received_at: Mapped[float] = mapped_column(Float)
     state: Mapped[str] = mapped_column(String(16))
-    told: Mapped[str] = mapped_column(Text)
+    told: Mapped[str] = mapped_column(Words)
     goal_key: Mapped[str | None] = mapped_column(String(200), index=True)
     changed_at: Mapped[float] = mapped_column(Float)
 
@@ -228,4 +269,4 @@ class EffectRow(Table):
     attempts: Mapped[int] = mapped_column(Integer)
     done_at: Mapped[float | None] = mapped_column(Float)
     remote: Mapped[str | None] = mapped_column(String(64))
-    error: Mapped[str | None] = mapped_column(Text)
+    error: Mapped[str | None] = mapped_column(Words)

@@ -1,16 +1,4 @@
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from optimizer.store import Backlog, Delivery, Effect, NewCommand, Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        store.migrate()
-        yield store
 
 
 def test_the_backlog_counts_what_waits_and_since_when(store: Store) -> None:

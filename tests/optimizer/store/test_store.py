@@ -1,7 +1,4 @@
-"""The store on a real SQLite file."""
-
-from collections.abc import Iterator
-from pathlib import Path
+"""The store on real databases."""
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -21,18 +18,6 @@ GOAL = QueuedGoal(
     operator_digest=OPERATOR.digest,
     reasons=("added",),
 )
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/folder/store.db"
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    with Store(url) as store:
-        store.migrate()
-        yield store
 
 
 def open_search(store: Store, goal_key: str = "g") -> int:
@@ -76,7 +61,7 @@ def test_a_store_of_a_newer_version_is_refused(store: Store, url: str) -> None:
         store.migrate()
 
 
-def test_what_is_no_url_is_said(url: str) -> None:
+def test_what_is_no_url_is_said() -> None:
     with pytest.raises(StoreError, match="is no database URL"):
         Store("store.db")
 
@@ -181,7 +166,7 @@ def test_two_searches_share_an_evaluation_but_not_its_origin(store: Store) -> No
 
 
 def test_a_trial_of_no_search_is_refused(store: Store) -> None:
-    with pytest.raises(StoreError, match="FOREIGN KEY"):
+    with pytest.raises(StoreError, match=r"(?i)foreign key"):
         store.record(99, make_trial(), now=1)
 
 

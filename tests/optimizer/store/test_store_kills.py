@@ -44,9 +44,7 @@ def run_and_kill(url: str, *, after_lines: int) -> int:
     return int(rest[-1]) if rest else 0
 
 
-def test_a_killed_writer_loses_no_finished_trial_and_doubles_none(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-
+def test_a_killed_writer_loses_no_finished_trial_and_doubles_none(url: str) -> None:
     told = [run_and_kill(url, after_lines=lines) for lines in (1, 5, 9)]
 
     with Store(url) as store:
@@ -58,9 +56,9 @@ def test_a_killed_writer_loses_no_finished_trial_and_doubles_none(tmp_path: Path
     assert len(numbers) >= max(told)
 
 
-def test_two_processes_may_make_the_tables_at_once(tmp_path: Path) -> None:
+def test_two_processes_may_make_the_tables_at_once(empty_url: str) -> None:
     code = "import sys; from optimizer.store import Store; Store(sys.argv[1]).migrate()"
-    command = [sys.executable, "-c", code, f"sqlite:///{tmp_path}/store.db"]
+    command = [sys.executable, "-c", code, empty_url]
 
     starts = [subprocess.Popen(command, cwd=ROOT) for _ in range(3)]
 

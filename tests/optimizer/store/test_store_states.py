@@ -1,11 +1,15 @@
 """Whatever is done to the store in whatever order, it says what a plain model says."""
 
-import tempfile
-from pathlib import Path
+from collections.abc import Callable
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from optimizer.store import QueuedGoal, Store, Trial
 from tests.makers import make_candidate, make_evaluation
@@ -15,12 +19,10 @@ HOLDERS = st.sampled_from(("x", "y"))
 
 
 class StoreMachine(RuleBasedStateMachine):
-    def __init__(self) -> None:
+    def __init__(self, url: str) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.url = f"sqlite:///{Path(self.folder.name)}/store.db"
-        self.store = Store(self.url)
-        self.store.migrate()
+        self.url = url
+        self.store = Store(url)
         self.now = 0.0
         self.goals: dict[str, tuple[str, float] | None] = {}
         self.finished: set[str] = set()
@@ -104,13 +106,17 @@ class StoreMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.store.close()
-        self.folder.cleanup()
 
 
-StoreMachine.TestCase.settings = settings(
-    max_examples=15,
-    stateful_step_count=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-TestStore = StoreMachine.TestCase
+def test_the_store_says_what_a_plain_model_says(make_url: Callable[[], str]) -> None:
+    class Machine(StoreMachine):
+        def __init__(self) -> None:
+            super().__init__(make_url())
+
+    few = settings(
+        max_examples=12,
+        stateful_step_count=20,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    run_state_machine_as_test(Machine, settings=few)
