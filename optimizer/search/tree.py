@@ -10,7 +10,7 @@ from optimizer.search.shares import Earned, rate
 from optimizer.store import Trial
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Node:
     """A trial in the graph."""
 
@@ -164,14 +164,15 @@ class Tree:
 
         A mate's own mates are left out: in a population all come from all after some generations.
         """
-        lines = [node, *node.line()]
-        if node.mate is not None:
-            lines += [node.mate, *node.mate.line()]
-        for one in lines:
-            if one.descent != node.place:
-                one.descent = node.place
-                one.visits += 1
-                one.value_sum += node.fitness
+        value, place = node.fitness, node.place
+        for start in (node, node.mate):
+            one = start
+            while one is not None:
+                if one.descent != place:
+                    one.descent = place
+                    one.visits += 1
+                    one.value_sum += value
+                one = one.parent
 
     def _rank(self, node: Node) -> None:
         value = node.fitness
