@@ -1,11 +1,11 @@
 """How the seconds of a goal are shared between searching and proving (pure)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
 
 from operator_registry.record import Record
+from optimizer.spending import Allowance
 
 
 class Budget(Record):
@@ -32,6 +32,16 @@ class Budget(Record):
         return max(0.0, self.total_s - spent_s)
 
 
+def search_allowance(allowance: Allowance) -> Allowance:
+    """Return what of an allowance the search may spend: of seconds a part is kept for the proof."""
+
+    def searching(total_s: float | None) -> float | None:
+        return Budget(total_s=total_s).search_left_s(0) if total_s else total_s
+
+    kept = {"device_s": searching(allowance.device_s), "cpu_s": searching(allowance.cpu_s)}
+    return allowance.model_copy(update=kept)
+
+
 @dataclass(frozen=True)
 class Pace:
     """How long a trial took in the last batch; the first one also times the peers, and is slow."""
@@ -52,12 +62,3 @@ class Pace:
     def after(self, trials: int, seconds: float) -> "Pace":
         """Return the pace after a batch; known results, which cost nothing, do not change it."""
         return Pace(seconds / trials) if trials else self
-
-
-def is_stalled(fitnesses: Sequence[float], *, patience: int = 24, gain: float = 1.01) -> bool:
-    """Return whether the last `patience` trials brought less than `gain` over the best before them.
-
-    What the search leaves of its time narrows the interval of the proof.
-    """
-    before = max(fitnesses[:-patience], default=0.0)
-    return before > 0 and max(fitnesses) < gain * before

@@ -21,6 +21,7 @@ from optimizer.store.rows import (
     StoredCommand,
     StoredEffect,
     StoredGoal,
+    StoredSearch,
     Trial,
 )
 from optimizer.store.searches import Searches
@@ -40,6 +41,7 @@ __all__ = [
     "StoredCommand",
     "StoredEffect",
     "StoredGoal",
+    "StoredSearch",
     "Tested",
     "Trial",
 ]
