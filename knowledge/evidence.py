@@ -9,6 +9,20 @@ from knowledge.profile import Profile
 from operator_registry.record import Record
 
 Figure = Literal["device_ms", "call_ms"]
+Ending = Literal[
+    "stopped",
+    "seconds",
+    "trials",
+    "device_s",
+    "cpu_s",
+    "tokens",
+    "money_usd",
+    "stalled",
+    "fitness",
+    "roofline",
+    "nothing_left",
+]
+"""Why a search ended; `optimizer.search.endings` has the words."""
 
 
 LARGEST_RATIO = 1e9
@@ -138,6 +152,8 @@ class SearchSummary(Record):
     proposer: str
     best_so_far: tuple[float, ...] = ()
     """Best fitness after each trial."""
+    ending: Ending | None = None
+    """Why it ended; None where that was not recorded."""
 
 
 class Evidence(Record):

@@ -25,7 +25,7 @@ def pick_figure(times: Sequence[WorkloadTime]) -> Figure:
         for t in times
         if t.peers
     ]
-    launch_bound = bool(excess) and _weighted_geomean(excess) > LAUNCH_BOUND
+    launch_bound = bool(excess) and weighted_geomean(excess) > LAUNCH_BOUND
     return "call_ms" if launch_bound else "device_ms"
 
 
@@ -54,7 +54,7 @@ def fitness(outcome: Outcome, figure: Figure | None = None) -> float:
     weighted = [
         (t.weight, by_workload[t.workload]) for t in outcome.times if t.workload in by_workload
     ]
-    return _weighted_geomean(weighted) if weighted else 0.0
+    return weighted_geomean(weighted) if weighted else 0.0
 
 
 def hand_back(
@@ -72,6 +72,7 @@ def _value(time: PeerTime | WorkloadTime, figure: Figure) -> float:
     return time.device_ms if figure == "device_ms" else time.call_ms
 
 
-def _weighted_geomean(weighted: Sequence[tuple[float, float]]) -> float:
+def weighted_geomean(weighted: Sequence[tuple[float, float]]) -> float:
+    """Return the geometric mean of values, each behind its weight."""
     total = sum(weight for weight, _ in weighted)
     return math.exp(sum(weight * math.log(value) for weight, value in weighted) / total)

@@ -1,8 +1,13 @@
 """What a search costs: the seconds of devices and processors, tokens, money."""
 
+from typing import Final, Literal, get_args
+
 from pydantic import Field
 
 from operator_registry.record import Record
+
+Kind = Literal["device_s", "cpu_s", "tokens", "money_usd"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Spending(Record):
@@ -34,10 +39,20 @@ class Allowance(Record):
     tokens: int | None = Field(default=None, ge=0)
     money_usd: float | None = Field(default=None, ge=0)
 
-    def find_excess(self, spent: Spending) -> str | None:
+    def find_excess(self, spent: Spending) -> Kind | None:
         """Return the first limit that is reached, by its field's name; None while all is well."""
-        for name in Allowance.model_fields:
+        for name in KINDS:
             limit = getattr(self, name)
             if limit is not None and getattr(spent, name) >= limit:
                 return name
         return None
+
+    def left_after(self, spent: Spending) -> "Allowance":
+        """Return what may still be spent once so much is."""
+        limits = {name: getattr(self, name) for name in KINDS}
+        return Allowance.model_validate(
+            {
+                name: None if limit is None else max(0, limit - getattr(spent, name))
+                for name, limit in limits.items()
+            }
+        )

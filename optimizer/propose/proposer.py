@@ -70,15 +70,45 @@ class Spender(Protocol):
         ...
 
 
-@dataclass
+@runtime_checkable
+class Named(Protocol):
+    """A proposer that says what the origin of its candidates is."""
+
+    @property
+    def name(self) -> str:
+        """Return the origin."""
+        ...
+
+
+@runtime_checkable
+class Repairer(Protocol):
+    """A proposer that may know what to do with a candidate that failed: it heeds the outcome."""
+
+    @property
+    def repairs(self) -> bool:
+        """Return whether it does."""
+        ...
+
+
+def name_all(proposers: Sequence[Proposer]) -> dict[str, Proposer]:
+    """Return proposers by their names, in order; who has none is called after its class."""
+    named: dict[str, Proposer] = {}
+    for proposer in proposers:
+        name = proposer.name if isinstance(proposer, Named) else type(proposer).__name__.lower()
+        same = sum(other == name or other.startswith(f"{name} ") for other in named)
+        named[f"{name} {same + 1}" if same else name] = proposer
+    return named
+
+
+@dataclass(frozen=True)
 class ScriptedProposer:
-    """Hands out the given candidates in order, whatever it is asked: a person's files."""
+    """Hands out the given candidates in order, as drafts: a person's files."""
 
     script: Sequence[Candidate]
-    _next: int = field(default=0, init=False)
+    name: str = "person"
 
     def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
-        """See `Proposer.propose`."""
-        batch = self.script[self._next : self._next + count]
-        self._next += len(batch)
-        return batch
+        """See `Proposer.propose`; a node has no further children."""
+        if node.candidate is not None:
+            return ()
+        return [candidate for candidate in self.script if candidate.id not in node.tried][:count]

@@ -1,6 +1,5 @@
 """How the seconds of a goal are shared between searching and proving (pure)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -52,12 +51,3 @@ class Pace:
     def after(self, trials: int, seconds: float) -> "Pace":
         """Return the pace after a batch; known results, which cost nothing, do not change it."""
         return Pace(seconds / trials) if trials else self
-
-
-def is_stalled(fitnesses: Sequence[float], *, patience: int = 24, gain: float = 1.01) -> bool:
-    """Return whether the last `patience` trials brought less than `gain` over the best before them.
-
-    What the search leaves of its time narrows the interval of the proof.
-    """
-    before = max(fitnesses[:-patience], default=0.0)
-    return before > 0 and max(fitnesses) < gain * before

@@ -3,20 +3,22 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import structlog
-
 from knowledge.evaluation import Evaluation, evaluation_key
+from knowledge.evidence import Ending
 from knowledge.fitness import fitness
 from optimizer.candidate import Candidate
-from optimizer.errors import ProposalError
-from optimizer.propose.proposer import NodeContext, Proposer
+from optimizer.propose.proposer import Proposer, name_all
 from optimizer.runners.runner import Runner
-from optimizer.search.budget import Budget, Pace, is_stalled
+from optimizer.search.account import Account
+from optimizer.search.asking import Asking
+from optimizer.search.budget import Budget, Pace
+from optimizer.search.endings import Bounds, find_ending
 from optimizer.search.policies.greedy import Greedy
-from optimizer.search.policy import Expansion, Growth, Policy
+from optimizer.search.policy import Policy
+from optimizer.search.refusals import Refusals
+from optimizer.search.tree import Tree
+from optimizer.spending import Spending
 from optimizer.store import Store, Trial
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,23 @@ class Clock:
 
     monotonic_s: Callable[[], float]
     epoch_s: Callable[[], float]
+    cpu_s: Callable[[], float] = lambda: 0.0
+    """Processor time of this process and of all that it started; 0 where nobody counts."""
+
+
+class _Enough(BaseException):
+    """The search has ended in the middle of a batch; no `Exception`, so that nobody keeps it."""
 
 
 @dataclass
 class Search:
-    """One search. All that it knows is in the store, so another process can go on with it."""
+    """One search. All that it knows is in the store, so another process can go on with it.
+
+    With a batch of 1 and nothing built ahead, what it does next depends on the trials alone: one
+    that is killed anywhere and taken up again makes the same trials as one that was never killed.
+    Otherwise it tries the same kinds of things in another order: candidates of one batch are chosen
+    before any of it is seen, a new process begins a new batch, and a batch's size is set by time.
+    """
 
     store: Store
     place: Place
@@ -50,6 +64,9 @@ class Search:
     """Called with each trial once it is recorded, and with the search's seconds left."""
     stopped: Callable[[], bool] = lambda: False
     policy: Policy = field(default_factory=Greedy)
+    bounds: Bounds = field(default_factory=Bounds)
+    seed: int = 0
+    """Of what proposers draw; a policy has its own."""
     batch: int = 6
     """At most so many candidates are built together."""
 
@@ -61,9 +78,8 @@ class Search:
         self._spent_before_s = sum(t.spent_s for t in before) + sum(p.spent_s for p in proofs)
         self._number = max((trial.number for trial in before), default=0)
         # Times of two environments are never compared: after a change, all is tried again.
-        self._trials = [trial for trial in before if self._holds_here(trial.evaluation)]
-        self._taken: dict[Expansion, int] = {}
-        self._exhausted: set[Expansion] = set()
+        self.tree = Tree(trial for trial in before if self._holds_here(trial.evaluation))
+        self.account = Account(self.store, self.place.search_id, self.clock.epoch_s)
         self._waiting: list[Candidate] = []
 
     def begin(self) -> None:
@@ -73,102 +89,96 @@ class Search:
     @property
     def trials(self) -> Sequence[Trial]:
         """Return the trials in this environment so far, those of earlier processes too."""
-        return tuple(self._trials)
+        return self.tree.trials
 
     @property
     def spent_s(self) -> float:
         """Return the seconds spent on the goal, those of earlier processes too."""
         return self._spent_before_s + self.clock.monotonic_s() - self._started_s
 
-    def run(self) -> None:
-        """Search until the budget's share is spent, nothing gets better, or it is stopped.
+    def run(self) -> Ending:
+        """Search until something ends it, and return what.
 
         Raises:
             RunnerError: The machine failed.
             StoreError: The database is away.
         """
+        asking = self._make_asking()
         pace = Pace()
-        while not self.stopped() and not is_stalled([t.fitness for t in self._trials]):
+        while (ending := self._find_ending()) is None:
             left_s = self.budget.search_left_s(self.spent_s)
-            candidates = self._take(pace.batch(left_s, at_most=self.batch))
+            candidates = self._take(asking, pace.batch(left_s, at_most=self.batch))
             if not candidates:
-                return
+                return self._find_ending() or "nothing_left"
             if self.runner.builds_ahead and not self._waiting:
                 # Chosen without what this batch will show: the price of an idle compiler's time.
-                self._waiting = self._propose(self.batch, besides=candidates)
+                self._waiting = asking.propose(self.batch, under_way=candidates)
             began_s = self.clock.monotonic_s()
             tried = self._try(candidates)
             pace = pace.after(tried, self.clock.monotonic_s() - began_s)
+        return ending
 
-    def _take(self, count: int) -> list[Candidate]:
+    def _find_ending(self) -> Ending | None:
+        if self.stopped():
+            return "stopped"
+        if self.budget.search_left_s(self.spent_s) <= 0:
+            return "seconds"
+        return find_ending(self.bounds, self.tree, self.account.spent)
+
+    def _make_asking(self) -> Asking:
+        key = f"search/{self.place.search_id}/refusals"
+        kept = self.store.recall(key)
+        return Asking(
+            name_all(self.proposers),
+            self.tree,
+            self.policy,
+            self.account,
+            self.bounds.allowance,
+            self.seed,
+            refusals=Refusals() if kept is None else Refusals.from_json(kept),
+            on_refusals=lambda refusals: self.store.mark(key, refusals.to_json()),
+        )
+
+    def _take(self, asking: Asking, count: int) -> list[Candidate]:
         """Return at most `count` candidates, those first that are being built already."""
         if not self._waiting:
-            return self._propose(count)
+            return asking.propose(count)
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
         return taken
 
-    def _propose(self, count: int, *, besides: Sequence[Candidate] = ()) -> list[Candidate]:
-        """Return at most `count` new candidates, all of one parent.
-
-        Args:
-            count: How many.
-            besides: Candidates that are about to be tried.
-        """
-        taken = frozenset(candidate.id for candidate in besides)
-        found: dict[str, Candidate] = {}
-        parent: str | None = None
-        while len(found) < count and (expansion := self.policy.pick(self._growth())):
-            if found and expansion.parent != parent:
-                break
-            parent = expansion.parent
-            fresh = self._ask(expansion, count - len(found), taken | found.keys())
-            found |= {candidate.id: candidate for candidate in fresh}
-        return list(found.values())
-
-    def _ask(self, expansion: Expansion, count: int, found: frozenset[str]) -> Sequence[Candidate]:
-        tried = found | {trial.candidate.id for trial in self._trials}
-        node = self._node(expansion.parent, tried)
-        try:
-            answer = self.proposers[expansion.proposer].propose(node, count)
-        except ProposalError as error:
-            log.warning("proposer is away", proposer=expansion.proposer, error=str(error))
-            answer = ()
-        fresh = {c.id: c for c in answer if c.id not in tried}
-        self._taken[expansion] = self._taken.get(expansion, 0) + len(fresh)
-        if not fresh:
-            self._exhausted.add(expansion)
-        return tuple(fresh.values())
-
-    def _node(self, parent: str | None, tried: frozenset[str]) -> NodeContext:
-        for trial in self._trials:
-            if trial.candidate.id == parent:
-                outcome = trial.evaluation.outcome
-                return NodeContext(trial.candidate, outcome, trial.fitness, tried)
-        return NodeContext(tried=tried)
-
-    def _growth(self) -> Growth:
-        return Growth(self._trials, len(self.proposers), self._taken, frozenset(self._exhausted))
-
     def _try(self, candidates: Sequence[Candidate]) -> int:
-        """Record each candidate's evaluation; return how many had to be run."""
+        """Record each candidate's evaluation until the search ends; return how many were run."""
+        tried = 0
+        last_s, last_cpu_s = self.clock.monotonic_s(), self.clock.cpu_s()
         known = [(candidate, self._find(candidate)) for candidate in candidates]
-        for candidate, evaluation in known:
-            if evaluation is not None:
-                self._record(candidate, evaluation, spent_s=0.0)
         fresh = {candidate.id: candidate for candidate, found in known if found is None}
-        last_s = self.clock.monotonic_s()
 
         def keep(evaluation: Evaluation) -> None:
             """Record it at once: whatever becomes of the others, this one is not lost."""
-            nonlocal last_s
-            now_s = self.clock.monotonic_s()
-            self._record(fresh[evaluation.candidate], evaluation, spent_s=now_s - last_s)
-            last_s = now_s
+            nonlocal tried, last_s, last_cpu_s
+            now_s, now_cpu_s = self.clock.monotonic_s(), self.clock.cpu_s()
+            took_s, took_cpu_s = now_s - last_s, max(0.0, now_cpu_s - last_cpu_s)
+            # First: what was spent is spent, even if nobody comes to know what for.
+            self.account.add(Spending(device_s=took_s, cpu_s=took_cpu_s), source="trial")
+            self._record(fresh[evaluation.candidate], evaluation, spent_s=took_s)
+            tried, last_s, last_cpu_s = tried + 1, now_s, now_cpu_s
+            self._heed_ending()
 
-        if fresh:
-            ahead = [candidate for candidate in self._waiting if self._find(candidate) is None]
-            self.runner.evaluate(list(fresh.values()), ahead=ahead, on_done=keep)
-        return len(fresh)
+        try:
+            for candidate, evaluation in known:
+                if evaluation is not None:
+                    self._record(candidate, evaluation, spent_s=0.0)
+                    self._heed_ending()
+            if fresh:
+                ahead = [candidate for candidate in self._waiting if self._find(candidate) is None]
+                self.runner.evaluate(list(fresh.values()), ahead=ahead, on_done=keep)
+        except _Enough:
+            pass
+        return tried
+
+    def _heed_ending(self) -> None:
+        if self._find_ending() is not None:
+            raise _Enough
 
     def _holds_here(self, evaluation: Evaluation) -> bool:
         return (
@@ -195,5 +205,5 @@ class Search:
             spent_s=spent_s,
         )
         self.store.record(self.place.search_id, trial, now=self.clock.epoch_s())
-        self._trials.append(trial)
+        self.tree.add(trial)
         self.on_trial(trial, self.budget.search_left_s(self.spent_s))

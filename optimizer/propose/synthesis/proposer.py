@@ -19,6 +19,7 @@ class SynthesisProposer:
     operator: Operator
     graphs: Sequence[Graph]
     hardware: HardwareSpec
+    name: str = field(default="synthesis", init=False)
     reasons: list[str] = field(default_factory=list, init=False)
     """Why graphs gave no candidate."""
     _drafts: tuple[Candidate, ...] = field(init=False)

@@ -2,33 +2,25 @@
 
 from dataclasses import dataclass
 
-from optimizer.search.policy import Expansion, Growth
+from optimizer.search.offers import Expansion, Offers
+from optimizer.search.policy import pick_best, pick_draft, pick_repair
+from optimizer.search.tree import Tree
 
 
 @dataclass(frozen=True)
 class Greedy:
-    """Tries all drafts, then grows the best node by each proposer in turn, then the next best."""
+    """Tries all drafts, then grows the best node, then the next best; what failed is repaired."""
 
+    seed: int = 0
     drafts: int = 64
     """How many children the root may have."""
+    debug_depth: int = 20
+    """Failures in a row after which a candidate is not repaired any more."""
 
-    def pick(self, growth: Growth) -> Expansion | None:
+    def pick(self, tree: Tree, offers: Offers) -> Expansion | None:
         """See `Policy.pick`."""
-        drafted = sum(taken for e, taken in growth.taken.items() if e.parent is None)
-        if drafted < self.drafts and (draft := _next_of(None, growth)):
-            return draft
-        # A node that was only checked, not timed, has fitness 0: nothing says how to better it.
-        timed = (trial for trial in growth.trials if trial.fitness > 0)
-        for trial in sorted(timed, key=lambda trial: (-trial.fitness, trial.number)):
-            if expansion := _next_of(trial.candidate.id, growth):
-                return expansion
-        return None
-
-
-def _next_of(parent: str | None, growth: Growth) -> Expansion | None:
-    able = [
-        expansion
-        for place in range(growth.proposers)
-        if (expansion := Expansion(parent, place)) not in growth.exhausted
-    ]
-    return min(able, key=lambda e: (growth.taken.get(e, 0), e.proposer), default=None)
+        return (
+            pick_repair(tree, offers, depth=self.debug_depth)
+            or pick_draft(tree, offers, most=self.drafts)
+            or pick_best(tree, offers, seed=self.seed)
+        )

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search.budget import Budget, Pace, is_stalled
+from optimizer.search.budget import Budget, Pace
 
 SECONDS = st.floats(0.1, 1e5)
 
@@ -43,13 +43,3 @@ def test_the_last_batch_sets_the_pace() -> None:
     pace = Pace().after(3, 60).after(3, 3).after(0, 0.1)
 
     assert pace.batch(4, at_most=8) == 4
-
-
-def test_a_search_stalls_when_its_last_trials_brought_nothing() -> None:
-    assert is_stalled([2.0, *[1.0] * 24])
-    assert not is_stalled([2.0, *[1.0] * 23, 2.1])
-    assert not is_stalled([2.0, *[1.0] * 23])
-
-
-def test_a_search_without_a_passed_candidate_does_not_stall() -> None:
-    assert not is_stalled([0.0] * 100)
