@@ -44,7 +44,7 @@ class Asking:
     """Of what proposers draw."""
     refusals: Refusals = field(default_factory=Refusals)
     on_refusals: Callable[[Refusals], None] = lambda refusals: None
-    """Called whenever they change, to keep them."""
+    """Called with each new one, to keep them."""
 
     def __post_init__(self) -> None:
         """Take up what is known of refusals."""
@@ -84,11 +84,11 @@ class Asking:
 
     def _pick(self, under_way: Sequence[Candidate]) -> Expansion | None:
         self._offers.under_way = under_way
-        self._offers.resting = self.refusals.resting(at=len(self.tree))
+        self._offers.resting = self.refusals.resting(self.tree)
         expansion = self.policy.pick(self.tree, self._offers)
         if expansion is None and not under_way and self._offers.resting:
             # Nobody else has anything left: then there is nothing to wait for.
-            self._offers.resting &= self.refusals.given_up()
+            self._offers.resting &= self.refusals.given_up(self.tree)
             expansion = self.policy.pick(self.tree, self._offers)
         return expansion
 
@@ -101,26 +101,23 @@ class Asking:
         except ProposalError as error:
             log.warning("proposer is away", proposer=name, error=str(error))
             self._charge(proposer)
-            self._keep(self.refusals.after(expansion, at=len(self.tree), silent=False))
+            self._refuse(expansion, silent=False)
             return ()
         self._charge(proposer)
         fresh = {c.id: _placed(c, expansion) for c in answer if c.id not in node.tried}
-        if fresh:
-            self._keep(self.refusals.after_answer(name))
-        else:
+        if not fresh:
             self._offers.exhaust(expansion)
             if isinstance(proposer, Spender):
-                self._keep(self.refusals.after(expansion, at=len(self.tree), silent=True))
+                self._refuse(expansion, silent=True)
         return tuple(fresh.values())
 
     def _charge(self, proposer: Proposer) -> None:
         if isinstance(proposer, Spender):
             self.account.add(proposer.take_spending(), source=proposer.name)
 
-    def _keep(self, refusals: Refusals) -> None:
-        if refusals != self.refusals:
-            self.refusals = refusals
-            self.on_refusals(refusals)
+    def _refuse(self, expansion: Expansion, *, silent: bool) -> None:
+        self.refusals = self.refusals.after(expansion, self.tree, silent=silent)
+        self.on_refusals(self.refusals)
 
     def _make_context(self, expansion: Expansion) -> NodeContext:
         tried = _Tried(self.tree, frozenset(c.id for c in self._offers.under_way))
@@ -143,7 +140,7 @@ class Asking:
 
     def _draw_seed(self, expansion: Expansion) -> int:
         at = len(self.tree) + len(self._offers.under_way)
-        refused = self.refusals.times(expansion.proposer)
+        refused = self.refusals.times(expansion.proposer, self.tree)
         where = f"{expansion.parent}/{expansion.mate}/{expansion.proposer}"
         return Random(f"{self.seed}/{at}/{refused}/{where}").getrandbits(32)  # noqa: S311 - no secret
 

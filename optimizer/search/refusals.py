@@ -1,10 +1,11 @@
 """Who was asked in vain, and is therefore asked more rarely for a while."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Final
 
 from operator_registry.record import Record
 from optimizer.search.offers import Expansion
+from optimizer.search.tree import Tree
 
 LONGEST_REST: Final = 64
 """In trials of the search."""
@@ -18,58 +19,61 @@ class Refused(Record):
     times: int
     at: int
     """The number of trials at the last one."""
-    at_nodes: tuple[tuple[str | None, str | None], ...] = ()
-    """The nodes, or pairs, at which it yielded nothing, of all its rows."""
-
-    @property
-    def until(self) -> int:
-        """Return the number of trials at which it is asked again: 1 later, then 2, 4, ..."""
-        return self.at + min(1 << max(0, self.times - 1), LONGEST_REST)
+    silent_at: tuple[tuple[str | None, str | None], ...] = ()
+    """The nodes, or pairs, at which it has yielded nothing, in this row or before."""
 
 
 class Refusals(Record):
-    """The refusals of a search's proposers. They are kept, for no trial tells of them."""
+    """The refusals of a search's proposers. They are kept, for no trial tells of them.
+
+    A row ends with the proposer's next trial; so the tree is asked whether one goes on.
+    """
 
     refused: dict[str, Refused] = {}
 
-    def after(self, expansion: Expansion, *, at: int, silent: bool) -> "Refusals":
+    def after(self, expansion: Expansion, tree: Tree, *, silent: bool) -> "Refusals":
         """Return them with one more.
 
         Args:
             expansion: What the proposer was asked for.
-            at: The number of trials so far.
+            tree: The trials so far.
             silent: It did answer, but had nothing.
         """
-        before = self.refused.get(expansion.proposer, Refused(times=0, at=at))
-        nodes = (*before.at_nodes, (expansion.parent, expansion.mate)) if silent else ()
-        now = Refused(times=before.times + 1, at=at, at_nodes=nodes or before.at_nodes)
-        return Refusals(refused={**self.refused, expansion.proposer: now})
+        name = expansion.proposer
+        before = self.refused[name].silent_at if name in self.refused else ()
+        now = Refused(
+            times=self.times(name, tree) + 1,
+            at=len(tree),
+            silent_at=(*before, (expansion.parent, expansion.mate)) if silent else before,
+        )
+        return Refusals(refused={**self.refused, name: now})
 
-    def after_answer(self, proposer: str) -> "Refusals":
-        """Return them once a proposer has answered: its row has ended."""
-        before = self.refused.get(proposer)
-        if before is None or before.times == 0:
-            return self
-        ended = before.model_copy(update={"times": 0})
-        return Refusals(refused={**self.refused, proposer: ended})
-
-    def times(self, proposer: str) -> int:
+    def times(self, proposer: str, tree: Tree) -> int:
         """Return how often in a row a proposer has refused."""
-        return self.refused[proposer].times if proposer in self.refused else 0
+        row = self.refused.get(proposer)
+        if row is None:
+            return 0
+        earned = tree.earned.get(proposer)
+        return 0 if earned is not None and earned.at > row.at else row.times
 
-    def resting(self, *, at: int) -> frozenset[str]:
-        """Return who is not asked at this number of trials."""
-        return frozenset(name for name, row in self.refused.items() if row.times and at < row.until)
+    def resting(self, tree: Tree) -> frozenset[str]:
+        """Return who is not asked now: for 1 trial after the first refusal, then for 2, 4, ..."""
+        return frozenset(
+            name
+            for name, row in self.refused.items()
+            if (times := self.times(name, tree))
+            and len(tree) < row.at + min(1 << (times - 1), LONGEST_REST)
+        )
 
-    def given_up(self) -> frozenset[str]:
+    def given_up(self, tree: Tree) -> frozenset[str]:
         """Return who has refused so often that nobody waits for it."""
-        return frozenset(n for n, row in self.refused.items() if row.times >= GIVEN_UP)
+        return frozenset(name for name in self.refused if self.times(name, tree) >= GIVEN_UP)
 
-    def exhausted(self, proposers: Mapping[str, object]) -> tuple[Expansion, ...]:
-        """Return what is known to yield nothing."""
+    def exhausted(self, proposers: Collection[str]) -> tuple[Expansion, ...]:
+        """Return of which expansions it is known that they yield nothing."""
         return tuple(
             Expansion(parent, name, mate)
             for name, row in self.refused.items()
             if name in proposers
-            for parent, mate in row.at_nodes
+            for parent, mate in row.silent_at
         )

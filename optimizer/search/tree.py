@@ -15,6 +15,8 @@ class Node:
     """A trial in the graph."""
 
     trial: Trial
+    id: str
+    """The candidate's, which takes a while to compute."""
     place: int
     """From 0, in the order added."""
     parent: "Node | None"
@@ -33,11 +35,6 @@ class Node:
     """The fitnesses of those trials."""
     descent: int = -1
     """The place of the last node whose trial was counted here."""
-
-    @property
-    def id(self) -> str:
-        """Return the candidate's."""
-        return self.trial.candidate.id
 
     @property
     def fitness(self) -> float:
@@ -130,20 +127,22 @@ class Tree:
 
     def add(self, trial: Trial) -> Node:
         """Return the new node of a trial; a candidate's first one, if it is there already."""
-        if known := self.find(trial.candidate.id):
+        candidate_id = trial.candidate.id
+        if known := self.find(candidate_id):
             return known
-        node = self._link(trial)
+        node = self._link(trial, candidate_id)
         self._count(node)
         self._rank(node)
         return node
 
-    def _link(self, trial: Trial) -> Node:
+    def _link(self, trial: Trial, candidate_id: str) -> Node:
         parent, mate = self.find(trial.candidate.parent), self.find(trial.candidate.mate)
         parents = [one for one in (parent, mate) if one is not None]
         before = parent.failures if parent else 0
         passed = isinstance(trial.evaluation.outcome, Passed)
         node = Node(
             trial=trial,
+            id=candidate_id,
             place=len(self.nodes),
             parent=parent,
             mate=mate,
