@@ -10,12 +10,13 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from knowledge.admission import Admission
 from knowledge.evaluation import Environment, Evaluation
-from knowledge.evidence import Evidence, Verdict
+from knowledge.evidence import Ending, Evidence, Verdict
 from operator_registry.hardware import HardwareSpec
 from operator_registry.record import Record
 from operator_registry.registry import Operator
 from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
+from optimizer.spending import Allowance
 from optimizer.throughput_table import ThroughputSummary
 
 FIRST_ALPHA = 0.00025
@@ -43,6 +44,14 @@ class OptimizeRequest(Record):
     """The published kernel to beat; its candidates are tried first."""
     accept_weak_sandbox: bool = False
     """Let foreign proposers' candidates run although a wall around them is missing here."""
+    allowance: Allowance = Field(default_factory=Allowance)
+    """What may be spent; of seconds a part is kept for the proof, as of the budget."""
+    trials: int | None = Field(default=None, ge=1)
+    """The search ends after so many."""
+    fitness: float | None = Field(default=None, gt=0)
+    """The search ends with a candidate of so many times its best peer's speed."""
+    roofline_percent: float | None = Field(default=None, ge=0)
+    """The search ends with a candidate so near the time that the device's memory allows."""
 
 
 class OptimizeResult(Record):
@@ -64,6 +73,8 @@ class OptimizeResult(Record):
     passed: int = 0
     outcomes: dict[str, int] = {}
     """Trials by the kind of their outcome."""
+    ending: Ending | None = None
+    """Why the search ended."""
     seconds: float = 0.0
 
 

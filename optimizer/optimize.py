@@ -5,7 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowledge.evidence import Better, Evidence, NotBetter, SearchSummary, Unclear, Verdict
+from knowledge.evidence import (
+    Better,
+    Evidence,
+    NotBetter,
+    Unclear,
+    Verdict,
+)
 from knowledge.outcome import Passed
 from optimizer.candidate import Candidate
 from optimizer.errors import CaptureError, KernelFolderError
@@ -17,28 +23,15 @@ from optimizer.kernel import Kernel, make_kernel, read_kernel
 from optimizer.kernel_page import write_kernel
 from optimizer.propose.proposer import Proposer, ScriptedProposer
 from optimizer.propose.trust import refuse_untrusted
+from optimizer.prove import Proving
 from optimizer.runners.runner import Runner
-from optimizer.search.budget import Budget
-from optimizer.search.proof import (
-    conclude,
-    find_earlier,
-    find_evidence,
-    find_same_claim,
-    freeze_dispatch,
-    next_alpha,
-    pick_for_proof,
-    rank,
-)
+from optimizer.search.budget import Budget, search_allowance
+from optimizer.search.endings import Bounds, find_floors_ms
+from optimizer.search.proof import find_evidence, rank
 from optimizer.search.search import Clock, Place, Search
 from optimizer.stop import StoppedError
-from optimizer.store import Confirmation, Store, Trial
+from optimizer.store import Store, Trial
 from optimizer.store.engine import file_lock
-
-LEAST_CONFIRM_S = 20.0
-"""A confirming run gets at least so long, even where the search has overrun its share."""
-AGAIN_S = 10.0
-"""Another one is begun only while so much is left: most that fail do so in their first seconds."""
-_CURVE_POINTS = 100
 
 
 @dataclass(frozen=True)
@@ -148,9 +141,26 @@ class _Job:
             clock=workshop.clock,
             on_trial=self._tell_trial,
             stopped=workshop.stopped,
+            bounds=self._make_bounds(),
         )
         self._best = max((trial.fitness for trial in search.trials), default=0.0)
         return search
+
+    def _prove(self, search: Search) -> Verdict:
+        if self._fault and not search.trials:
+            return Unclear(reason=f"no candidate could be made: {self._fault}")
+        return Proving(self.request, search, self.workshop.tell).run()
+
+    def _make_bounds(self) -> Bounds:
+        request = self.request
+        near = request.roofline_percent is not None
+        return Bounds(
+            allowance=search_allowance(request.allowance),
+            trials=request.trials,
+            fitness=request.fitness,
+            roofline_percent=request.roofline_percent,
+            floors_ms=find_floors_ms(request.operator.spec, request.hardware) if near else {},
+        )
 
     def _find_standing(self, trials: Sequence[Trial]) -> Verdict | None:
         """Return NotBetter where the published kernel of this very operator is still as good."""
@@ -164,55 +174,6 @@ class _Job:
             reason = f"the published kernel stands: {theirs:.3f} beside {ours:.3f} of the best here"
             return NotBetter(reason=reason)
         return None
-
-    def _prove(self, search: Search) -> Verdict:
-        store = self.workshop.store
-        confirmations = list(store.confirmations(self.search_id))
-        while trial := pick_for_proof(search.trials, confirmations):
-            left_s = self._budget.left_s(search.spent_s)
-            if self.workshop.stopped() or (confirmations and left_s < AGAIN_S):
-                break
-            deadline_s = max(left_s, LEAST_CONFIRM_S)
-            self._tell("confirm", detail=trial.candidate.note, left_s=deadline_s)
-            done = self._confirm(search, trial, confirmations, deadline_s=deadline_s)
-            now = self.workshop.clock.epoch_s()
-            store.record_confirmation(self.search_id, trial.candidate, done, now=now)
-            confirmations.append(done)
-        if self._fault and not search.trials:
-            return Unclear(reason=f"no candidate could be made: {self._fault}")
-        return conclude(search.trials, confirmations)
-
-    def _confirm(
-        self,
-        search: Search,
-        trial: Trial,
-        before: Sequence[Confirmation],
-        *,
-        deadline_s: float,
-    ) -> Confirmation:
-        others = find_same_claim(
-            self.workshop.store.other_evidence(self.search_id),
-            self.workshop.runner.environment,
-            self.workshop.judge_version,
-        )
-        alpha = next_alpha(self.request.alpha, before, others)
-        began_s = search.spent_s
-        result = self.workshop.runner.confirm(
-            trial.candidate,
-            deadline_s=deadline_s,
-            alpha=alpha,
-            handed_back=freeze_dispatch(trial.evaluation.outcome),
-            earlier=find_earlier(trial.candidate.id, before, others),
-        )
-        if isinstance(result, Evidence):
-            result = result.model_copy(update={"search": _summary(search, trial)})
-        return Confirmation(
-            number=len(before) + 1,
-            candidate=trial.candidate.id,
-            alpha=alpha,
-            result=result,
-            spent_s=search.spent_s - began_s,
-        )
 
     def _result(self, search: Search, message: Message, verdict: Verdict | None) -> OptimizeResult:
         trials = search.trials
@@ -231,6 +192,7 @@ class _Job:
             trials=len(trials),
             passed=outcomes["passed"],
             outcomes=dict(outcomes),
+            ending=search.ending,
             seconds=search.spent_s,
         )
 
@@ -281,18 +243,3 @@ def _pick_candidate(trials: Sequence[Trial], evidence: Evidence | None) -> Candi
         return next((t.candidate for t in trials if t.candidate.id == evidence.candidate), None)
     passed = [t for t in trials if isinstance(t.evaluation.outcome, Passed)]
     return max(passed, key=lambda t: (t.fitness, -t.number)).candidate if passed else None
-
-
-def _summary(search: Search, trial: Trial) -> SearchSummary:
-    best, curve = 0.0, []
-    for other in search.trials:
-        best = max(best, other.fitness)
-        curve.append(round(best, 4))
-    stride = -(-len(curve) // _CURVE_POINTS) or 1
-    return SearchSummary(
-        trials=len(search.trials),
-        passed=sum(isinstance(t.evaluation.outcome, Passed) for t in search.trials),
-        seconds=round(search.spent_s, 3),
-        proposer=trial.candidate.origin,
-        best_so_far=tuple(curve[::stride]),
-    )

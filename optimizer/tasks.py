@@ -45,6 +45,7 @@ from optimizer.job import (
 )
 from optimizer.kernel import Kernel
 from optimizer.optimize import Workshop, optimize
+from optimizer.processor_time import count_cpu_s
 from optimizer.propose.synthesis.make import make_proposers
 from optimizer.redteam.run import redteam
 from optimizer.runners.local import LocalRunner
@@ -56,7 +57,7 @@ from optimizer.targets import find_obstacle
 from optimizer.verify import verify
 
 Stopped = Callable[[], bool]
-CLOCK = Clock(time.monotonic, time.time)
+CLOCK = Clock(time.monotonic, time.time, count_cpu_s)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 _BUDGET = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h)?$")
+_AMOUNT = re.compile(r"^\d+(\.\d+)?$", re.ASCII)
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _WIDE = 240
 _SHARD = re.compile(r"^([1-9]\d*)/([1-9]\d*)$")
@@ -88,6 +89,7 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     _add_hardware(optimize)
     _add_budget(optimize)
     optimize.add_argument("--out", type=Path, metavar="DIR", help=_OUT_HELP)
+    _add_endings(optimize)
     _add_registry_folder(optimize)
     _add_json(optimize)
 
@@ -142,6 +144,21 @@ def _add_knowledge(commands: Any) -> None:  # noqa: ANN401 - argparse names no t
     knowledge.add_argument("--region", action="append", default=[], metavar="KIND", help=what)
     _add_registry_folder(knowledge)
     _add_json(knowledge)
+
+
+def _add_endings(optimize: argparse.ArgumentParser) -> None:
+    ends = optimize.add_argument_group("what else ends the search")
+    ends.add_argument("--trials", type=_count, metavar="N", help="after so many trials")
+    what = "once a kernel is so many times as fast as its best peer"
+    ends.add_argument("--fitness", type=_amount, metavar="F", help=what)
+    what = "once a kernel's times are within so many percent of the memory's roofline"
+    ends.add_argument("--roofline", type=_amount, metavar="PERCENT", help=what)
+    what = "seconds for which a device is leased; a part is kept for the proof"
+    ends.add_argument("--device-seconds", type=_amount, metavar="S", help=what)
+    what = "seconds of processors, of all processes; a part is kept for the proof"
+    ends.add_argument("--cpu-seconds", type=_amount, metavar="S", help=what)
+    ends.add_argument("--tokens", type=_count, metavar="N", help="of language models")
+    ends.add_argument("--money", type=_amount, metavar="USD", help="for language models")
 
 
 def _add_throughput(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
@@ -287,6 +304,20 @@ def _budget_s(text: str) -> float:
         msg = f"{text!r} is no time; write for example 60s or 2m"
         raise argparse.ArgumentTypeError(msg)
     return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        msg = f"{text!r} is no number of things; write for example 100"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _amount(text: str) -> float:
+    if not _AMOUNT.match(text) or float(text) == 0:
+        msg = f"{text!r} is no amount; write for example 1.5"
+        raise argparse.ArgumentTypeError(msg)
+    return float(text)
 
 
 def _shard(text: str) -> tuple[int, int]:

@@ -46,6 +46,7 @@ from optimizer.job import (
 )
 from optimizer.kernel import read_candidate, write_files
 from optimizer.plan import Plan
+from optimizer.spending import Allowance
 
 MISUSE = (MisuseError, SettingsError)
 FAULTS = (RegistryError, JobError, OptimizerError, OSError)
@@ -70,6 +71,15 @@ def optimize(args: Namespace, terminal: Terminal) -> int:
         minimum_gain=registry.config.minimum_gain,
         incumbent_folder=out.absolute() if out.is_dir() else None,
         accept_weak_sandbox=settings.accept_weak_sandbox,
+        allowance=Allowance(
+            device_s=args.device_seconds,
+            cpu_s=args.cpu_seconds,
+            tokens=args.tokens,
+            money_usd=args.money,
+        ),
+        trials=args.trials,
+        fitness=args.fitness,
+        roofline_percent=args.roofline,
     )
     title = f"{operator.name} on {hardware.name}"
     result = run_job("optimize", request, title, terminal)

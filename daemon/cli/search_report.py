@@ -16,6 +16,7 @@ from optimizer.job import (
     VerifyResult,
 )
 from optimizer.kernel_page import ratio_text
+from optimizer.search.endings import ENDINGS
 
 _FIGURES = {"device_ms": "device ms", "call_ms": "call ms"}
 
@@ -24,6 +25,8 @@ def show_optimization(result: OptimizeResult, terminal: Terminal) -> None:
     """Show how a search ended."""
     kinds = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in result.outcomes.items())
     terminal.say(f"{result.trials} trials in {result.seconds:.0f} s: {kinds or 'none'}")
+    if result.ending is not None and result.ending != "stopped":
+        terminal.say(f"the search ended because {ENDINGS[result.ending]}")
     if result.verdict is None:
         terminal.say("stopped before there was a verdict; nothing was written")
         return

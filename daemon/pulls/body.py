@@ -18,6 +18,7 @@ from daemon.pulls.tables import (
 from knowledge.evidence import Evidence
 from knowledge.verdict import judge
 from optimizer.profile_rows import chain
+from optimizer.search.endings import ENDINGS
 
 LONGEST_BODY_BYTES = 60_000
 _CUTS: tuple[tuple[int | None, int], ...] = ((None, 12_000), (40, 12_000), (40, 0), (8, 0))
@@ -246,7 +247,8 @@ def _search(proposal: Proposal) -> str:
     curve = [ratio for ratio in search.best_so_far if ratio > 0]
     climbs = len(curve) > 1 and curve[0] < curve[-1]
     climbed = f" The best went from {curve[0]:.2f}x to {curve[-1]:.2f}x." if climbs else ""
-    return f"{trials}.{climbed} {found}"
+    ended = f" It ended because {ENDINGS[search.ending]}." if search.ending else ""
+    return f"{trials}.{climbed}{ended} {found}"
 
 
 def _not_tested(evidence: Evidence) -> str:

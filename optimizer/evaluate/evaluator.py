@@ -127,11 +127,14 @@ class Evaluator:
         if not self.builds_ahead:
             self._settle(batch)
         evaluations = []
-        for candidate in candidates:
-            evaluation = self._evaluate(candidate, batch, peers)
-            evaluations.append(evaluation)
-            on_done(evaluation)
-        self._forget(batch)
+        try:
+            for candidate in candidates:
+                evaluation = self._evaluate(candidate, batch, peers)
+                evaluations.append(evaluation)
+                on_done(evaluation)
+        finally:
+            # Also where a search has ended in the middle of its batch.
+            self._forget(batch)
         return evaluations
 
     def confirm(

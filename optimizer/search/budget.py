@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from operator_registry.record import Record
+from optimizer.spending import Allowance
 
 
 class Budget(Record):
@@ -29,6 +30,16 @@ class Budget(Record):
     def left_s(self, spent_s: float) -> float:
         """Return the seconds left of the whole."""
         return max(0.0, self.total_s - spent_s)
+
+
+def search_allowance(allowance: Allowance) -> Allowance:
+    """Return what of an allowance the search may spend: of seconds a part is kept for the proof."""
+
+    def searching(total_s: float | None) -> float | None:
+        return Budget(total_s=total_s).search_left_s(0) if total_s else total_s
+
+    kept = {"device_s": searching(allowance.device_s), "cpu_s": searching(allowance.cpu_s)}
+    return allowance.model_copy(update=kept)
 
 
 @dataclass(frozen=True)

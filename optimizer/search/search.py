@@ -80,6 +80,8 @@ class Search:
         # Times of two environments are never compared: after a change, all is tried again.
         self.tree = Tree(trial for trial in before if self._holds_here(trial.evaluation))
         self.account = Account(self.store, self.place.search_id, self.clock.epoch_s)
+        self.ending: Ending | None = None
+        """Why it has ended; None while it goes on."""
         self._waiting: list[Candidate] = []
 
     def begin(self) -> None:
@@ -103,6 +105,10 @@ class Search:
             RunnerError: The machine failed.
             StoreError: The database is away.
         """
+        self.ending = self._run()
+        return self.ending
+
+    def _run(self) -> Ending:
         asking = self._make_asking()
         pace = Pace()
         while (ending := self._find_ending()) is None:

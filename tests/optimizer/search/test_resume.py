@@ -39,6 +39,7 @@ class Crasher:
     touches: int = 0
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return a method of the store with a touch on either side."""
         method = getattr(self.store, name)
 
         def call(*args: Any, **named: Any) -> Any:  # noqa: ANN401 - stands in for every method
@@ -83,7 +84,7 @@ class Dreamer:
     _spent: Spending = field(default_factory=Spending)
 
     def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
-        random = Random(f"{node.seed}/{len(node.history)}")
+        random = Random(f"{node.seed}/{len(node.history)}")  # noqa: S311 - no secret
         self._spent += Spending(tokens=100)
         luck = random.random()
         if luck < 0.2:
@@ -141,7 +142,7 @@ def drill(folder: Path, policy: str, *, trials: int, crashes: int) -> None:
     with opened(folder / "whole") as store:
         counted = Crasher(store)
         whole, ending = run(cast("Store", counted), policy, trials=trials)
-    points = Random(policy).sample(range(1, counted.touches), crashes)
+    points = Random(policy).sample(range(1, counted.touches), crashes)  # noqa: S311 - no secret
     with opened(folder / "crashed") as store:
         crasher = Crasher(store, frozenset(points))
         resumed = None

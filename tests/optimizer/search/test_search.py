@@ -1,17 +1,16 @@
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from knowledge.outcome import Outcome
 from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError, RunnerError
-from optimizer.propose.proposer import NodeContext, Proposer, ScriptedProposer
-from optimizer.search.budget import Budget
-from optimizer.search.search import Clock, Place, Search
+from optimizer.propose.proposer import NodeContext, ScriptedProposer
+from optimizer.search.endings import Bounds
 from optimizer.store import Store
 from tests.fakes import FakeRunner
-from tests.makers import OPERATOR, make_candidate, make_passed
+from tests.makers import make_candidate, make_passed
+from tests.optimizer.search.searches import make_search
 
 DRAFTS = [make_candidate(str(i)) for i in range(9)]
 
@@ -35,29 +34,6 @@ class Absent:
 
 def best_at_16(candidate: Candidate) -> Outcome:
     return make_passed(abs(candidate.chosen["block"] - 16) / 16 + 0.1)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(f"sqlite:///{tmp_path}/store.db") as store:
-        store.migrate()
-        yield store
-
-
-def make_search(
-    store: Store, runner: FakeRunner, *proposers: Proposer, total_s: float = 1000, goal: str = "g"
-) -> Search:
-    search_id = store.open_search(
-        goal, operator="scale", hardware="h", operator_digest=OPERATOR.digest, now=0
-    )
-    return Search(
-        store=store,
-        place=Place(search_id, OPERATOR.digest, "1"),
-        runner=runner,
-        proposers=proposers,
-        budget=Budget(total_s=total_s),
-        clock=Clock(runner.clock, runner.clock),
-    )
 
 
 def test_every_draft_is_tried_once_and_recorded(store: Store) -> None:
@@ -191,3 +167,58 @@ def test_a_search_that_looks_ahead_still_finds_the_optimum(store: Store) -> None
 
     best = max(search.trials, key=lambda trial: trial.fitness)
     assert best.candidate.chosen == {"block": 16}
+
+
+def test_drafts_are_shown_nothing_and_their_children_what_led_to_them(store: Store) -> None:
+    seen: list[NodeContext] = []
+
+    class Watching(Doubler):
+        def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
+            seen.append(node)
+            return super().propose(node, count)
+
+    make_search(store, FakeRunner(best_at_16), Watching()).run()
+
+    assert not seen[0].history
+    eight = next(n for n in seen if n.candidate is not None and n.candidate.chosen["block"] == 8)
+    assert [a.candidate.chosen["block"] for a in eight.history] == [1, 2, 4]
+
+
+def test_a_childs_parent_is_the_node_that_was_asked_about(store: Store) -> None:
+    class Careless(Doubler):
+        def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
+            made = super().propose(node, count)
+            return [candidate.model_copy(update={"parent": None}) for candidate in made]
+
+    search = make_search(store, FakeRunner(best_at_16), Careless())
+    search.run()
+
+    assert [t.candidate.parent for t in search.trials][1] == search.trials[0].candidate.id
+
+
+def test_a_proposer_that_is_away_is_asked_more_rarely_and_comes_back(store: Store) -> None:
+    asked: list[int] = []
+
+    class Sleeper:
+        name = "sleeper"
+
+        def propose(self, node: NodeContext, count: int) -> Sequence[Candidate]:
+            asked.append(len(search.trials))
+            if len(search.trials) < 20:
+                message = "asleep"
+                raise ProposalError(message)
+            return [c for c in [make_candidate("woken")] if c.id not in node.tried]
+
+    drafts = [make_candidate(str(i)) for i in range(40)]
+    search = make_search(store, FakeRunner(), Sleeper(), ScriptedProposer(drafts))
+    search.batch = 1
+    search.bounds = Bounds(patience=100)
+
+    search.run()
+
+    assert asked[:5] == [0, 1, 3, 7, 15]
+    assert make_candidate("woken").id in search.tree
+
+
+def test_a_search_with_only_a_proposer_that_is_away_gives_up(store: Store) -> None:
+    assert make_search(store, FakeRunner(), Absent()).run() == "nothing_left"

@@ -67,7 +67,7 @@ def test_statistics_are_what_their_definitions_say(trials: Sequence[Trial]) -> N
         assert node.visits == len(below)
         assert node.value_sum == sum(other.fitness for other in below)
     assert tree.curve == [max(fitnesses[: i + 1]) for i in range(len(fitnesses))]
-    assert [-node.rank[0] for node in tree.ranked] == sorted((f for f in fitnesses if f))[::-1]
+    assert [-node.rank[0] for node in tree.ranked] == sorted(f for f in fitnesses if f)[::-1]
 
 
 def test_a_mate_is_a_second_parent() -> None:
