@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
-_BUDGET = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h)?$")
-_AMOUNT = re.compile(r"^\d+(\.\d+)?$", re.ASCII)
-_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+from daemon.cli.amounts import amount_of, count_of, seconds_of, shard_of
+
 _WIDE = 240
-_SHARD = re.compile(r"^([1-9]\d*)/([1-9]\d*)$")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,6 +90,8 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     _add_registry_folder(optimize)
     _add_json(optimize)
 
+    _add_tree(commands)
+
     evaluate = _add(commands, "evaluate", "search", "evaluate", "try a kernel of your own")
     evaluate.add_argument("file", type=Path, help="its code; plan.json lies beside it")
     evaluate.add_argument("--operator", required=True, help="what it computes")
@@ -122,7 +121,7 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     _add_budget(catalog)
     catalog.add_argument("--resume", action="store_true", help="keep the rows that are there")
     catalog.add_argument(
-        "--shard", type=_shard, default=(1, 1), metavar="I/N", help="one part of N"
+        "--shard", type=shard_of, default=(1, 1), metavar="I/N", help="one part of N"
     )
     catalog.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
     _add_registry_folder(catalog)
@@ -146,19 +145,28 @@ def _add_knowledge(commands: Any) -> None:  # noqa: ANN401 - argparse names no t
     _add_json(knowledge)
 
 
+def _add_tree(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    tree = _add(commands, "tree", "tree", "show_tree", "draw what a search has tried")
+    tree.add_argument("search", help="its number, or how its goal's key begins")
+    what = "nodes that are shown at most; the rest is counted (60)"
+    tree.add_argument("--rows", type=count_of, default=60, metavar="N", help=what)
+    tree.add_argument("--svg", type=Path, metavar="FILE", help="write a picture as well")
+    _add_json(tree)
+
+
 def _add_endings(optimize: argparse.ArgumentParser) -> None:
     ends = optimize.add_argument_group("what else ends the search")
-    ends.add_argument("--trials", type=_count, metavar="N", help="after so many trials")
+    ends.add_argument("--trials", type=count_of, metavar="N", help="after so many trials")
     what = "once a kernel is so many times as fast as its best peer"
-    ends.add_argument("--fitness", type=_amount, metavar="F", help=what)
+    ends.add_argument("--fitness", type=amount_of, metavar="F", help=what)
     what = "once a kernel's times are within so many percent of the memory's roofline"
-    ends.add_argument("--roofline", type=_amount, metavar="PERCENT", help=what)
+    ends.add_argument("--roofline", type=amount_of, metavar="PERCENT", help=what)
     what = "seconds for which a device is leased; a part is kept for the proof"
-    ends.add_argument("--device-seconds", type=_amount, metavar="S", help=what)
+    ends.add_argument("--device-seconds", type=amount_of, metavar="S", help=what)
     what = "seconds of processors, of all processes; a part is kept for the proof"
-    ends.add_argument("--cpu-seconds", type=_amount, metavar="S", help=what)
-    ends.add_argument("--tokens", type=_count, metavar="N", help="of language models")
-    ends.add_argument("--money", type=_amount, metavar="USD", help="for language models")
+    ends.add_argument("--cpu-seconds", type=amount_of, metavar="S", help=what)
+    ends.add_argument("--tokens", type=count_of, metavar="N", help="of language models")
+    ends.add_argument("--money", type=amount_of, metavar="USD", help="for language models")
 
 
 def _add_throughput(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
@@ -166,7 +174,7 @@ def _add_throughput(kinds: Any) -> None:  # noqa: ANN401 - argparse names no typ
     throughput = _add(kinds, "throughput", "throughput", "bench_throughput", about)
     throughput.add_argument("--hardware", default="cpu", metavar="H", help=_HARDWARE_HELP)
     what = "how long to go on: 60s, 2m (60s)"
-    throughput.add_argument("--seconds", type=_budget_s, default=60.0, metavar="TIME", help=what)
+    throughput.add_argument("--seconds", type=seconds_of, default=60.0, metavar="TIME", help=what)
     what = "candidates in a batch (ten to a translation unit)"
     throughput.add_argument("--batch", type=int, metavar="N", help=what)
     what = "for throughput.json (benchmarks/cpu, benchmarks/H)"
@@ -190,7 +198,7 @@ def _add_aa(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
     aa.add_argument("--trial-rounds", type=int, metavar="N", help=what)
     what = "for aa.json, whose rows stay (benchmarks/cpu, benchmarks/H)"
     aa.add_argument("--out", type=Path, metavar="DIR", help=what)
-    aa.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="one part of N")
+    aa.add_argument("--shard", type=shard_of, default=(1, 1), metavar="I/N", help="one part of N")
     aa.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
     _add_registry_folder(aa)
     _add_json(aa)
@@ -290,39 +298,8 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
 
 def _add_budget(parser: argparse.ArgumentParser) -> None:
     what = "time to spend: 60s, 2m (the registry's)"
-    parser.add_argument("--budget", type=_budget_s, metavar="TIME", help=what)
+    parser.add_argument("--budget", type=seconds_of, metavar="TIME", help=what)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result for scripts")
-
-
-def _budget_s(text: str) -> float:
-    found = _BUDGET.match(text)
-    seconds = float(found[1]) * _UNIT_S[found[2] or "s"] if found else 0.0
-    if seconds <= 0:
-        msg = f"{text!r} is no time; write for example 60s or 2m"
-        raise argparse.ArgumentTypeError(msg)
-    return seconds
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) == 0:
-        msg = f"{text!r} is no number of things; write for example 100"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
-def _amount(text: str) -> float:
-    if not _AMOUNT.match(text) or float(text) == 0:
-        msg = f"{text!r} is no amount; write for example 1.5"
-        raise argparse.ArgumentTypeError(msg)
-    return float(text)
-
-
-def _shard(text: str) -> tuple[int, int]:
-    found = _SHARD.match(text)
-    if not found or int(found[1]) > int(found[2]):
-        msg = f"{text!r} is no part; write for example 1/4"
-        raise argparse.ArgumentTypeError(msg)
-    return int(found[1]), int(found[2])

@@ -16,6 +16,7 @@ from optimizer.store.rows import (
     StoredCommand,
     StoredEffect,
     StoredGoal,
+    StoredSearch,
     Trial,
 )
 from optimizer.store.searches import Searches
@@ -34,6 +35,7 @@ __all__ = [
     "StoredCommand",
     "StoredEffect",
     "StoredGoal",
+    "StoredSearch",
     "Trial",
 ]
 

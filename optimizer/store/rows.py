@@ -34,6 +34,17 @@ class StoredGoal(QueuedGoal):
     result: str | None = None
 
 
+class StoredSearch(Record):
+    """A search, without its trials."""
+
+    id: int
+    goal_key: str
+    operator: str
+    hardware: str
+    finished_at: float | None = None
+    """In seconds since 1970; None while it goes on, or was left."""
+
+
 class Trial(Record):
     """A finished trial of a search."""
 

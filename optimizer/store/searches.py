@@ -10,7 +10,7 @@ from knowledge.outcome import Cheated, Failed, Incorrect, Outcome, Passed, Timed
 from optimizer.candidate import Candidate
 from optimizer.errors import StoreError
 from optimizer.spending import Spending
-from optimizer.store.rows import Confirmation, Trial
+from optimizer.store.rows import Confirmation, StoredSearch, Trial
 from optimizer.store.sessions import Sessions
 from optimizer.store.tables import (
     CandidateRow,
@@ -22,6 +22,8 @@ from optimizer.store.tables import (
     SearchRow,
 )
 
+_LONGEST_ID = 9
+"""Digits of an id that any database takes for an integer."""
 _OUTCOME: TypeAdapter[Passed | Incorrect | Failed | TimedOut | Cheated] = TypeAdapter(Outcome)
 
 
@@ -195,6 +197,24 @@ class Searches(Sessions):
         """Return a finished search's result."""
         with self._reading() as session:
             return session.scalar(select(SearchRow.result).where(SearchRow.id == search_id))
+
+    def find_searches(self, wanted: str) -> tuple[StoredSearch, ...]:
+        """Return the searches with this id, or whose goal's key begins so; the latest first."""
+        is_meant = SearchRow.goal_key.startswith(wanted, autoescape=True)
+        if wanted.isascii() and wanted.isdigit() and len(wanted) <= _LONGEST_ID:
+            is_meant |= SearchRow.id == int(wanted)
+        query = select(SearchRow).where(is_meant).order_by(SearchRow.id.desc())
+        with self._reading() as session:
+            return tuple(
+                StoredSearch(
+                    id=row.id,
+                    goal_key=row.goal_key,
+                    operator=row.operator,
+                    hardware=row.hardware,
+                    finished_at=row.finished_at,
+                )
+                for row in session.scalars(query)
+            )
 
     def has_result(self, goal_key: str) -> bool:
         """Return whether a goal's search is finished."""
