@@ -36,9 +36,9 @@ class Terminal:
     err: Console
     as_json: bool = False
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, *, style: str = "") -> None:
         """Print a line for people, just as it is."""
-        self.out.print(Text(text), soft_wrap=True)
+        self.out.print(Text(text, style=style), soft_wrap=True)
 
     def show(self, renderable: RenderableType) -> None:
         """Print what rich can draw."""

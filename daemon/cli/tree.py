@@ -2,8 +2,6 @@
 
 from argparse import Namespace
 
-from rich.text import Text
-
 from daemon.bot import open_store
 from daemon.cli.arguments import MisuseError
 from daemon.cli.terminal import Terminal
@@ -35,7 +33,7 @@ def show_tree(args: Namespace, terminal: Terminal) -> int:
         return 0
     terminal.say(f"{title} (search {search.id}, goal {clip(search.goal_key)})")
     for line in draw(tree, rows=args.rows):
-        terminal.show(Text(line.text, style="bold green" if line.best else "", no_wrap=True))
+        terminal.say(line.text, style="bold green" if line.best else "")
     if args.svg is not None:
         terminal.say(f"the picture: {args.svg}")
     return 0

@@ -99,8 +99,6 @@ def test_what_was_tried_is_not_offered_again(
     make: Make, graphs: list[Graph], language: str
 ) -> None:
     proposer, node = make(graphs, language)
-    if isinstance(proposer, ScriptedProposer):
-        pytest.skip("a person's files are tried in order, whatever the search knows")
     tried = frozenset(candidate.id for candidate in exhaust(proposer, node))
 
     assert not proposer.propose(NodeContext(node.candidate, node.outcome, node.fitness, tried), 10)

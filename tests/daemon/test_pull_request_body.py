@@ -75,6 +75,15 @@ def test_the_search_is_summed_up() -> None:
     assert "10 trials in 61 s: 9 passed, 1 timed out. The best went from 1.50x to 2.00x." in body
 
 
+def test_why_the_search_ended_is_told() -> None:
+    search = SearchSummary(trials=10, passed=9, seconds=61, proposer="tuner", ending="stalled")
+    evidence = make_evidence(make_candidate()).model_copy(update={"search": search})
+
+    body = body_of(make_proposal(evidence=evidence))
+
+    assert "It ended because nothing had got better for long." in body
+
+
 def test_a_models_gain_follows_from_its_share() -> None:
     assert "`ads_ranker` spends 25 % of its time here" in body_of(make_proposal(2.0))
     assert "would take 12 % less" in body_of(make_proposal(2.0))

@@ -17,6 +17,7 @@ from optimizer.kernel import read_kernel
 from optimizer.optimize import Workshop, optimize
 from optimizer.propose.proposer import Proposer, ScriptedProposer
 from optimizer.search.search import Clock
+from optimizer.spending import Allowance
 from optimizer.store import Store
 from tests.fakes import FakeRunner
 from tests.makers import HARDWARE, OPERATOR, make_candidate, make_evidence, make_passed
@@ -40,7 +41,9 @@ class Bench:
     stopped: Callable[[], bool] = lambda: False
     tell: Tell | None = None
 
-    def run(self, goal_key: str = "g", *, incumbent: Path | None = None) -> OptimizeResult:
+    def run(
+        self, goal_key: str = "g", *, incumbent: Path | None = None, **more: object
+    ) -> OptimizeResult:
         request = OptimizeRequest(
             operator=OPERATOR,
             hardware=HARDWARE,
@@ -50,7 +53,7 @@ class Bench:
             out_folder=self.folder / "out",
             incumbent_folder=incumbent,
             budget_s=100,
-        )
+        ).model_copy(update=more)
         clock = Clock(self.runner.clock, self.runner.clock)
         return optimize(
             request,
@@ -232,3 +235,60 @@ def test_the_published_kernel_is_replaced_by_a_faster_one(bench: Bench) -> None:
 
     assert result.verdict == Better()
     assert result.candidate == FAST
+
+
+def test_why_the_search_ended_is_told_and_stands_in_the_evidence(bench: Bench) -> None:
+    result = bench.run(trials=1)
+
+    assert result.ending == "trials"
+    assert result.evidence is not None
+    assert result.evidence.search is not None
+    assert result.evidence.search.ending == "trials"
+    assert result.candidate == SLOW
+
+
+def test_what_trials_and_proofs_take_is_in_the_ledger(bench: Bench) -> None:
+    bench.run()
+
+    assert bench.store.spent(1).device_s == 2 + 10
+
+
+def test_of_the_devices_seconds_a_part_is_kept_for_the_proof(bench: Bench) -> None:
+    deadlines: list[float] = []
+    confirm = bench.runner.confirm
+
+    def watch(candidate: Candidate, *, deadline_s: float, **more: object) -> Evidence | Outcome:
+        deadlines.append(deadline_s)
+        return confirm(candidate, deadline_s=deadline_s, alpha=0.1, handed_back=())
+
+    bench.runner.confirm = watch  # type: ignore[method-assign]
+    result = bench.run(allowance=Allowance(device_s=4))
+
+    assert result.ending == "device_s"
+    assert len(bench.runner.ran) == 1
+    assert deadlines == [3]
+
+
+def test_a_search_without_a_device_second_left_is_unclear(bench: Bench) -> None:
+    bench.runner.try_one = lambda candidate: spend_all(bench, candidate)
+
+    verdict = bench.run(allowance=Allowance(device_s=30)).verdict
+
+    assert verdict == Unclear(reason="nothing was proven: its seconds of the device were spent")
+
+
+def spend_all(bench: Bench, candidate: Candidate) -> Outcome:
+    """A trial that takes more than there is."""
+    bench.runner.clock.now_s += 40
+    return time_one(candidate)
+
+
+def test_a_search_ends_near_the_roofline(bench: Bench) -> None:
+    """One float32 row takes 0.4 ns each way at 20 GB/s: w0's 64 rows 25.6 ns."""
+    bench.make_proposers = lambda: [ScriptedProposer([SLOW, FAST, make_candidate("third")])]
+    near_percent = 100 * (0.4 / 25.6e-6 - 1) + 1
+
+    result = bench.run(roofline_percent=near_percent)
+
+    assert result.ending == "roofline"
+    assert result.trials == 2
