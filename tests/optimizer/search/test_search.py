@@ -7,6 +7,7 @@ from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError, RunnerError
 from optimizer.propose.proposer import NodeContext, ScriptedProposer
 from optimizer.search.endings import Bounds
+from optimizer.search.policies import POLICIES
 from optimizer.store import Store
 from tests.fakes import FakeRunner
 from tests.makers import make_candidate, make_passed
@@ -53,6 +54,18 @@ def test_the_best_node_is_followed_to_the_optimum(store: Store) -> None:
 
     best = max(search.trials, key=lambda trial: trial.fitness)
     assert best.candidate.chosen == {"block": 16}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("batch", [1, 6])
+def test_each_policy_finds_the_optimum(store: Store, policy: str, batch: int) -> None:
+    search = make_search(store, FakeRunner(best_at_16), Doubler(), Doubler())
+    search.policy, search.batch = POLICIES[policy](0), batch
+
+    search.run()
+
+    assert search.tree.best is not None
+    assert search.tree.best.trial.candidate.chosen == {"block": 16}
 
 
 def test_a_search_ends_with_its_share_of_the_budget(store: Store) -> None:
