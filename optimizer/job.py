@@ -263,6 +263,47 @@ class ThroughputResult(Record):
     """What the judge promises and did not keep."""
 
 
+class LandscapesRequest(Record):
+    """Record schedule spaces: every point through the judge, once."""
+
+    hardware: HardwareSpec
+    folder: Path
+    """Where ``NAME.json`` goes; points that are there stay."""
+    state_folder: Path
+    only: str = ""
+    """The name of one space; all if empty."""
+    points: int | None = Field(default=None, ge=1)
+    """Of each space at most so many; all if None."""
+    commit: str
+    shard: tuple[int, int] = (1, 1)
+    """Which part (from 1) of how many, of the spaces."""
+
+
+class LandscapeRow(Record):
+    """A landscape in numbers."""
+
+    name: str
+    points: int
+    tried: int
+    passed: int
+    near_share: float | None = None
+    """The share of points within 5 % of the optimum; absent until all are tried."""
+    optimum_ms: float | None = None
+    baseline_ms: float | None = None
+    """The fastest peer under eager."""
+
+
+class LandscapesResult(Record):
+    """What was recorded."""
+
+    folder: Path
+    rows: tuple[LandscapeRow, ...]
+    unfinished: tuple[str, ...] = ()
+    """Spaces of which points are left."""
+    too_easy: tuple[str, ...] = ()
+    """Spaces with so many good points that they tell no search from another."""
+
+
 class RedteamRequest(Record):
     """Put every kind of cheat before the judge, and its honest twin."""
 
@@ -361,6 +402,7 @@ Result = (
     | BenchResult
     | AaResult
     | ThroughputResult
+    | LandscapesResult
     | RedteamResult
     | AdmitResult
     | DoctorResult
