@@ -16,6 +16,7 @@ from operator_registry.record import Record
 from operator_registry.registry import Operator
 from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
+from optimizer.landscapes.search_table import SearchSummary
 from optimizer.spending import Allowance
 from optimizer.throughput_table import ThroughputSummary
 
@@ -304,6 +305,29 @@ class LandscapesResult(Record):
     """Spaces with so many good points that they tell no search from another."""
 
 
+class SearchBenchRequest(Record):
+    """Replay recorded landscapes with every policy, random search and TPE."""
+
+    folder: Path
+    """Where the landscapes are."""
+    file: Path
+    """``search.json``; its Markdown goes beside it."""
+    seeds: int = Field(default=20, ge=1)
+    commit: str
+    command: str
+
+
+class SearchBenchResult(Record):
+    """Where the table is and what it says in sum."""
+
+    file: Path
+    summary: SearchSummary
+    failures: tuple[str, ...] = ()
+    """What the default policy promises and did not keep."""
+    unfinished: int = 0
+    """Rows that are left, after a stop."""
+
+
 class RedteamRequest(Record):
     """Put every kind of cheat before the judge, and its honest twin."""
 
@@ -403,6 +427,7 @@ Result = (
     | AaResult
     | ThroughputResult
     | LandscapesResult
+    | SearchBenchResult
     | RedteamResult
     | AdmitResult
     | DoctorResult

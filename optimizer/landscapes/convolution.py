@@ -202,7 +202,7 @@ def triton_structures() -> tuple[Structure, ...]:
             f"1 if TAPS_INNER == 1 else {blocks}",
             "side * side if TAPS_INNER == 1 else 1",
         ),
-        constants={"SIDE": "side", "BLOCK_M": "BLOCK_M", "BLOCK_N": "BLOCK_N", "BLOCK_C": "BLOCK_C"},
+        constants={name: name for name in ("BLOCK_M", "BLOCK_N", "BLOCK_C")} | {"SIDE": "side"},
         warps="WARPS",
         stages="STAGES",
     )  # fmt: skip

@@ -1,7 +1,6 @@
 """Ways through a landscape: by lot, and by the search's own tree, policy and proposers."""
 
 import random
-from collections.abc import Sequence
 from typing import Final, Protocol
 
 from knowledge.fitness import fitness
@@ -75,19 +74,20 @@ class SearchCourse:
             account=_NoAccount(),
             seed=seed,
         )
-        self._asked: Sequence[Candidate] = ()
+        self._asked = dict[int, Candidate]()
 
     def ask(self) -> int | None:
         """See `Course.ask`."""
-        self._asked = self._asking.propose(1)
-        return self._places[self._asked[0].id] if self._asked else None
+        self._asked = {self._places[one.id]: one for one in self._asking.propose(1)}
+        return next(iter(self._asked), None)
 
     def tell(self, place: int) -> None:
         """See `Course.tell`."""
-        (evaluation,) = self._runner.evaluate(self._asked)
+        candidate = self._asked[place]
+        (evaluation,) = self._runner.evaluate([candidate])
         trial = Trial(
             number=len(self._tree) + 1,
-            candidate=self._asked[0],
+            candidate=candidate,
             evaluation=evaluation,
             fitness=fitness(evaluation.outcome),
             spent_s=0.0,

@@ -147,7 +147,8 @@ static inline void tile(const T* __restrict a, const T* __restrict b, T* __restr
   } else {
     for (int64_t k = 0; k < depth; ++k)
       for (int r = 0; r < ROWS; ++r)
-        for (int64_t j = 0; j < width; ++j) sum[r][j] += float(a[r * lda + k]) * float(b[k * ldb + j]);
+        for (int64_t j = 0; j < width; ++j)
+          sum[r][j] += float(a[r * lda + k]) * float(b[k * ldb + j]);
   }
   for (int r = 0; r < ROWS; ++r)
     for (int64_t j = 0; j < width; ++j) c[r * ldc + j] = T(sum[r][j]);

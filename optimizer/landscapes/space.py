@@ -8,7 +8,6 @@ from math import prod
 
 from operator_registry.record import Record, Slug
 from operator_registry.registry import Operator
-from operator_registry.spec import Workload
 from optimizer.candidate import Candidate, Choice, load_tunables
 from optimizer.plan import Plan
 
@@ -78,8 +77,7 @@ def at_workload(operator: Operator, name: str) -> Operator:
     Raises:
         KeyError: It has none of that name.
     """
-    found: dict[str, Workload] = {w.name: w for w in operator.spec.workloads}
-    alone = found[name].model_copy(update={"targets": ()})
+    alone = {w.name: w for w in operator.spec.workloads}[name].model_copy(update={"targets": ()})
     return operator.model_copy(
         update={"spec": operator.spec.model_copy(update={"workloads": (alone,)})}
     )

@@ -46,7 +46,7 @@ def make_landscape(
     structures = tuple(make_structure(f"s{n}", t) for n, (t, _) in enumerate(spaces))
     times: list[float | None] = []
     for structure, (_, formula) in zip(structures, spaces, strict=True):
-        rng = random.Random(f"{seed}/{name}/{structure.name}")
+        rng = random.Random(f"{seed}/{name}/{structure.name}")  # noqa: S311 - no secret
         times += [formula(chosen, rng) for chosen in structure.choices()]
     failed = tuple(place for place, ms in enumerate(times) if ms is None)
     failures = (Failures(outcome=TOO_LARGE, points=failed),) if failed else ()
@@ -109,11 +109,20 @@ def tiled_product(rows: int, cols: int, depth: int) -> Formula:
             return None
         registers = 40 + m * n / (32 * warps) + 2 * k
         spills = max(0.0, registers - 255)
-        blocks = max(1, min(232448 // max(shared, 1), int(65536 // (min(registers, 255) * 32 * warps)), 64 // warps))
+        blocks = max(
+            1,
+            min(
+                232448 // max(shared, 1),
+                int(65536 // (min(registers, 255) * 32 * warps)),
+                64 // warps,
+            ),
+        )
         tiles = math.ceil(rows / m) * math.ceil(cols / n)
         waves = math.ceil(tiles / (132 * blocks))
         loads = 2 * (m + n) * k / 24.0
-        math_ns = 2 * m * n * k / (7000 * min(1.0, m * n / 8192) * min(1.0, warps / 4) * min(1, k / 32))
+        math_ns = (
+            2 * m * n * k / (7000 * min(1.0, m * n / 8192) * min(1.0, warps / 4) * min(1, k / 32))
+        )
         latency = 700 / min(stages, 4) / max(1, warps * blocks / 8)
         step_ns = max(loads, math_ns) + latency + 0.6 * spills
         ms = waves * blocks * math.ceil(depth / k) * step_ns * 1e-6 + 0.003
