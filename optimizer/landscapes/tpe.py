@@ -9,7 +9,7 @@ import optuna
 
 from optimizer.landscapes.landscape import Landscape
 
-_REPEATS: Final = 50
+_REPEATS: Final = 20
 """After so many points in a row that were tried before, one is drawn that was not."""
 
 
