@@ -7,12 +7,11 @@ from operator_registry.spec import (
     DType,
     InputSpec,
     OperatorSpec,
-    PrecisionPolicy,
     RangeAxis,
     TensorSpec,
     Workload,
 )
-from optimizer.landscapes.space import Structure
+from optimizer.landscapes.space import Structure, precision_of_sums
 from optimizer.plan import Launch, Plan
 
 _UNIT: Final = 16
@@ -100,7 +99,7 @@ def make_attention(heads: int, length: int, width: int, *, dtype: DType) -> Oper
         inputs={name: InputSpec(shape=shape, dtype="T") for name in ("q", "k", "v")},
         outputs={"o": TensorSpec(shape=shape, dtype="T")},
         reference="attention",
-        precision=PrecisionPolicy(k=16.0),
+        precision=precision_of_sums(dtype),
         workloads=(
             Workload(
                 name=f"h{heads}-l{length}-w{width}",

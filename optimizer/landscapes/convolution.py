@@ -10,12 +10,11 @@ from operator_registry.spec import (
     DType,
     InputSpec,
     OperatorSpec,
-    PrecisionPolicy,
     RangeAxis,
     TensorSpec,
     Workload,
 )
-from optimizer.landscapes.space import Structure
+from optimizer.landscapes.space import Structure, precision_of_sums
 from optimizer.plan import Launch, Plan
 
 SIDE: Final = 3
@@ -171,7 +170,7 @@ def make_convolution(
         },
         outputs={"y": TensorSpec(shape=("images", "height", "width", "features"), dtype="T")},
         reference="convolution",
-        precision=PrecisionPolicy(k=16.0),
+        precision=precision_of_sums(dtype),
         workloads=(
             Workload(
                 name=f"i{images}-s{height}-c{channels}-f{features}",

@@ -11,12 +11,11 @@ from operator_registry.spec import (
     DType,
     InputSpec,
     OperatorSpec,
-    PrecisionPolicy,
     RangeAxis,
     TensorSpec,
     Workload,
 )
-from optimizer.landscapes.space import Structure
+from optimizer.landscapes.space import Structure, precision_of_sums
 from optimizer.plan import Buffer, Launch, Plan
 
 DEPTH_UNIT: Final = 128
@@ -223,7 +222,7 @@ def make_product(rows: int, cols: int, depth: int, *, dtype: DType) -> Operator:
         },
         outputs={"c": TensorSpec(shape=("rows", "cols"), dtype="T")},
         reference="product",
-        precision=PrecisionPolicy(k=16.0),
+        precision=precision_of_sums(dtype),
         workloads=(
             Workload(
                 name=f"m{rows}-n{cols}-k{depth}",

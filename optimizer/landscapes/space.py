@@ -8,6 +8,7 @@ from math import prod
 
 from operator_registry.record import Record, Slug
 from operator_registry.registry import Operator
+from operator_registry.spec import DType, PrecisionPolicy
 from optimizer.candidate import Candidate, Choice, load_tunables
 from optimizer.plan import Plan
 
@@ -69,6 +70,15 @@ def points(structures: Sequence[Structure]) -> Iterator[Candidate]:
     for structure in structures:
         for chosen in structure.choices():
             yield structure.candidate(chosen, note=structure.name)
+
+
+def precision_of_sums(dtype: DType) -> PrecisionPolicy:
+    """Return how far a sum of products over thousands of terms may stray.
+
+    In float32 the terms are added one after the other, which loses more places than the trees of a
+    library do; a half format's result is rounded far above that.
+    """
+    return PrecisionPolicy(k=128.0) if dtype == "float32" else PrecisionPolicy()
 
 
 def at_workload(operator: Operator, name: str) -> Operator:
