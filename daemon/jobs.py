@@ -36,7 +36,17 @@ from optimizer.job import (
 )
 
 Task = Literal[
-    "optimize", "evaluate", "verify", "doctor", "bench", "aa", "throughput", "redteam", "admit"
+    "optimize",
+    "evaluate",
+    "verify",
+    "doctor",
+    "bench",
+    "aa",
+    "throughput",
+    "landscapes",
+    "search",
+    "redteam",
+    "admit",
 ]
 Progress = PhaseEvent | TrialEvent
 _ROOT = Path(__file__).parent.parent

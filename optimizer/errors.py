@@ -8,6 +8,7 @@ OptimizerError
 ├── CallError            the caller's tensors are not what the operator takes
 ├── StoreError           the database is away, or is of another schema version
 ├── KernelFolderError    a published kernel's folder is damaged or of another version
+├── LandscapeError       a recorded landscape's file is damaged, or lacks points
 ├── KeyFileError         a signing key's file can't be read or written
 ├── DegenerateOperatorError  (evaluate.admission) the operator's checks accept what nobody computed
 ├── UnsupportedDeviceError  the kernel is for a device that is not here
@@ -46,6 +47,14 @@ class StoreError(OptimizerError):
 
 class KernelFolderError(OptimizerError):
     """A published kernel's folder is damaged, or of another version."""
+
+
+class LandscapeError(OptimizerError):
+    """A recorded landscape can't be used."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
 
 
 class KeyFileError(OptimizerError):

@@ -16,6 +16,7 @@ from operator_registry.record import Record
 from operator_registry.registry import Operator
 from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
+from optimizer.landscapes.search_table import SearchSummary
 from optimizer.spending import Allowance
 from optimizer.throughput_table import ThroughputSummary
 
@@ -267,6 +268,70 @@ class ThroughputResult(Record):
     """What the judge promises and did not keep."""
 
 
+class LandscapesRequest(Record):
+    """Record schedule spaces: every point through the judge, once."""
+
+    hardware: HardwareSpec
+    folder: Path
+    """Where ``NAME.json`` goes; points that are there stay."""
+    state_folder: Path
+    only: str = ""
+    """The name of one space; all if empty."""
+    points: int | None = Field(default=None, ge=1)
+    """Of each space at most so many; all if None."""
+    commit: str
+    shard: tuple[int, int] = (1, 1)
+    """Which part (from 1) of how many, of the spaces."""
+
+
+class LandscapeRow(Record):
+    """A landscape in numbers."""
+
+    name: str
+    points: int
+    tried: int
+    passed: int
+    near_share: float | None = None
+    """The share of points within 5 % of the optimum; absent until all are tried."""
+    optimum_ms: float | None = None
+    baseline_ms: float | None = None
+    """The fastest peer under eager."""
+
+
+class LandscapesResult(Record):
+    """What was recorded."""
+
+    folder: Path
+    rows: tuple[LandscapeRow, ...]
+    unfinished: tuple[str, ...] = ()
+    """Spaces of which points are left."""
+    too_easy: tuple[str, ...] = ()
+    """Spaces with so many good points that they tell no search from another."""
+
+
+class SearchBenchRequest(Record):
+    """Replay recorded landscapes with every policy, random search and TPE."""
+
+    folder: Path
+    """Where the landscapes are."""
+    file: Path
+    """``search.json``; its Markdown goes beside it."""
+    seeds: int = Field(default=20, ge=1)
+    commit: str
+    command: str
+
+
+class SearchBenchResult(Record):
+    """Where the table is and what it says in sum."""
+
+    file: Path
+    summary: SearchSummary
+    failures: tuple[str, ...] = ()
+    """What the default policy promises and did not keep."""
+    unfinished: int = 0
+    """Rows that are left, after a stop."""
+
+
 class RedteamRequest(Record):
     """Put every kind of cheat before the judge, and its honest twin."""
 
@@ -365,6 +430,8 @@ Result = (
     | BenchResult
     | AaResult
     | ThroughputResult
+    | LandscapesResult
+    | SearchBenchResult
     | RedteamResult
     | AdmitResult
     | DoctorResult

@@ -32,18 +32,24 @@ from optimizer.job import (
     DoctorResult,
     EvaluateRequest,
     EvaluateResult,
+    LandscapesRequest,
+    LandscapesResult,
     OptimizeRequest,
     OptimizeResult,
     PhaseEvent,
     RedteamRequest,
     RedteamResult,
     Result,
+    SearchBenchRequest,
+    SearchBenchResult,
     ThroughputRequest,
     ThroughputResult,
     VerifyRequest,
     VerifyResult,
 )
 from optimizer.kernel import Kernel
+from optimizer.landscapes.bench_search import bench_search
+from optimizer.landscapes.recording import bench_landscapes
 from optimizer.optimize import Workshop, optimize
 from optimizer.processor_time import count_cpu_s
 from optimizer.propose.synthesis.make import make_proposers
@@ -136,6 +142,18 @@ def run_throughput(request: ThroughputRequest, tell: Tell, stopped: Stopped) -> 
     return bench_throughput(request, tell=tell, stopped=stopped)
 
 
+def run_landscapes(request: LandscapesRequest, tell: Tell, stopped: Stopped) -> LandscapesResult:
+    """Record schedule spaces."""
+    return bench_landscapes(request, tell=tell, stopped=stopped)
+
+
+def run_search_bench(
+    request: SearchBenchRequest, tell: Tell, stopped: Stopped
+) -> SearchBenchResult:
+    """Replay recorded landscapes."""
+    return bench_search(request, tell=tell, stopped=stopped)
+
+
 def run_redteam(request: RedteamRequest, tell: Tell, stopped: Stopped) -> RedteamResult:
     """Put every kind of cheat before the judge."""
 
@@ -162,6 +180,8 @@ TASKS: Mapping[str, Task] = {
     "bench": Task(BenchRequest, run_bench),
     "aa": Task(AaRequest, run_aa),
     "throughput": Task(ThroughputRequest, run_throughput),
+    "landscapes": Task(LandscapesRequest, run_landscapes),
+    "search": Task(SearchBenchRequest, run_search_bench),
     "redteam": Task(RedteamRequest, run_redteam),
     "admit": Task(AdmitRequest, run_admit),
     "doctor": Task(DoctorRequest, run_doctor),

@@ -18,6 +18,7 @@ MODULES = sorted(
 )
 DOORS = {
     "cryptography": {"optimizer/signing.py"},
+    "optuna": {"optimizer/landscapes/tpe.py"},
     "openai": {"optimizer/propose/llm.py"},
     "github": {"daemon/github/client.py"},
     "git": {"daemon/workspace.py", "daemon/git_trees.py"},

@@ -129,6 +129,7 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
 
     _add_aa(kinds)
     _add_throughput(kinds)
+    _add_landscapes(kinds)
 
 
 def _add_knowledge(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
@@ -182,6 +183,31 @@ def _add_throughput(kinds: Any) -> None:  # noqa: ANN401 - argparse names no typ
     throughput.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
     _add_registry_folder(throughput)
     _add_json(throughput)
+
+
+def _add_landscapes(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    about = "record what becomes of every point of schedule spaces"
+    record = _add(kinds, "landscapes", "landscapes", "bench_landscapes", about)
+    _add_hardware(record)
+    what = "for NAME.json, whose points stay"
+    record.add_argument("--out", type=Path, required=True, metavar="DIR", help=what)
+    record.add_argument("--only", default="", metavar="NAME", help="one space (all)")
+    record.add_argument("--points", type=int, metavar="N", help="of each space at most N (all)")
+    record.add_argument(
+        "--shard", type=shard_of, default=(1, 1), metavar="I/N", help="one part of N"
+    )
+    record.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
+    _add_registry_folder(record)
+    _add_json(record)
+    about = "replay recorded landscapes: how many evaluations each policy takes"
+    replay = _add(kinds, "search", "landscapes", "bench_search", about)
+    what = "where they were recorded"
+    replay.add_argument("--landscapes", type=Path, required=True, metavar="DIR", help=what)
+    what = "for search.json; its Markdown goes beside it"
+    replay.add_argument("--out", type=Path, required=True, metavar="FILE", help=what)
+    replay.add_argument("--seeds", type=int, default=20, metavar="N", help="of each race (20)")
+    replay.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
+    _add_json(replay)
 
 
 def _add_aa(kinds: Any) -> None:  # noqa: ANN401 - argparse names no type for it

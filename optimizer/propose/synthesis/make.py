@@ -28,7 +28,7 @@ def make_proposers(operator: Operator, hardware: HardwareSpec) -> tuple[Proposer
         why = "; ".join([*reasons, *synthesis.reasons])
         msg = f"{operator.name} can't be synthesised for {hardware.name}: {why}"
         raise CaptureError(msg)
-    return (synthesis, Tuner())
+    return (synthesis, Tuner(hardware))
 
 
 def capture_forms(operator: Operator) -> tuple[list[Graph], list[str]]:

@@ -1,0 +1,1 @@
+"""Schedule spaces that were tried as a whole, and how searches do on them."""
