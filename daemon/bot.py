@@ -134,6 +134,7 @@ def open_bot(
             store_url=settings.store_url,
             signing_key=settings.signing_key,
             accept_weak_sandbox=settings.accept_weak_sandbox,
+            model=settings.model,
             holder=role.holder,
             clock=clock,
             gate=gate,

@@ -29,6 +29,7 @@ from daemon.watch import Broken, Changed, Watch
 from optimizer.errors import KeyFileError
 from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import VERIFICATIONS
+from optimizer.propose.model import ModelSettings
 from optimizer.store import QueuedGoal, Store, StoredGoal
 
 log = find_log(__name__)
@@ -58,6 +59,8 @@ class Cycle:
     signing_key: Path | None = None
     """What kernels are signed with; unsigned where it is None."""
     accept_weak_sandbox: bool = False
+    model: ModelSettings | None = None
+    """What proposes beside this program, in searches on this machine."""
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None
     is_away: Callable[[str], bool] = lambda _key: False
     """Whether the search of a goal's key runs on another machine; a later turn asks again."""
@@ -264,6 +267,7 @@ class Cycle:
             minimum_gain=self.gate.minimum_gain(work.minimum_gain),
             incumbent_folder=self._incumbent(goal, revision),
             accept_weak_sandbox=self.accept_weak_sandbox,
+            model=self.model,
         )
 
     def _incumbent(self, goal: StoredGoal, revision: str) -> Path | None:

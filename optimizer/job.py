@@ -16,6 +16,7 @@ from operator_registry.record import Record
 from operator_registry.registry import Operator
 from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
+from optimizer.propose.model import ModelSettings
 from optimizer.throughput_table import ThroughputSummary
 
 FIRST_ALPHA = 0.00025
@@ -43,6 +44,8 @@ class OptimizeRequest(Record):
     """The published kernel to beat; its candidates are tried first."""
     accept_weak_sandbox: bool = False
     """Let foreign proposers' candidates run although a wall around them is missing here."""
+    model: ModelSettings | None = None
+    """The language model that proposes beside this program; None for none."""
 
 
 class OptimizeResult(Record):

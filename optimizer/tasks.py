@@ -45,6 +45,8 @@ from optimizer.job import (
 )
 from optimizer.kernel import Kernel
 from optimizer.optimize import Workshop, optimize
+from optimizer.propose.caller import Caller
+from optimizer.propose.models import make_caller
 from optimizer.propose.synthesis.make import make_proposers
 from optimizer.redteam.run import redteam
 from optimizer.runners.local import LocalRunner
@@ -75,7 +77,9 @@ def run_optimize(request: OptimizeRequest, tell: Tell, stopped: Stopped) -> Opti
         workshop = Workshop(
             store=store,
             runner=runner,
-            make_proposers=lambda: make_proposers(request.operator, request.hardware),
+            make_proposers=lambda: make_proposers(
+                request.operator, request.hardware, caller=_make_caller(request)
+            ),
             judge_version=JUDGE_VERSION,
             clock=CLOCK,
             tell=tell,
@@ -165,6 +169,17 @@ TASKS: Mapping[str, Task] = {
     "admit": Task(AdmitRequest, run_admit),
     "doctor": Task(DoctorRequest, run_doctor),
 }
+
+
+def _make_caller(request: OptimizeRequest) -> Caller | None:
+    if request.model is None:
+        return None
+    return make_caller(
+        request.model,
+        state_folder=request.state_folder,
+        goal_key=request.goal_key,
+        budget_s=request.budget_s,
+    )
 
 
 def _runner(request: OptimizeRequest | EvaluateRequest) -> LocalRunner:

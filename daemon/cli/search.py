@@ -70,6 +70,7 @@ def optimize(args: Namespace, terminal: Terminal) -> int:
         minimum_gain=registry.config.minimum_gain,
         incumbent_folder=out.absolute() if out.is_dir() else None,
         accept_weak_sandbox=settings.accept_weak_sandbox,
+        model=settings.model,
     )
     title = f"{operator.name} on {hardware.name}"
     result = run_job("optimize", request, title, terminal)
