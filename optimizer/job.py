@@ -17,6 +17,7 @@ from operator_registry.registry import Operator
 from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
 from optimizer.landscapes.search_table import SearchSummary
+from optimizer.propose.model import ModelSettings
 from optimizer.spending import Allowance
 from optimizer.throughput_table import ThroughputSummary
 
@@ -57,6 +58,8 @@ class OptimizeRequest(Record):
     """The search ends with a candidate of so many times its best peer's speed."""
     roofline_percent: float | None = Field(default=None, ge=0)
     """The search ends with a candidate so near the time that the device's memory allows."""
+    model: ModelSettings | None = None
+    """The language model that proposes beside this program; None for none."""
 
 
 class OptimizeResult(Record):
