@@ -32,15 +32,22 @@ class Postgres:
     def make_database(self, *, like: str = "template0") -> str:
         """Return the name of a new database, a copy of another one."""
         name = f"d{next(self._numbers)}"
-        engine = create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {like}"))
-        engine.dispose()
+        self._do(f"CREATE DATABASE {name} TEMPLATE {like}")
         return name
+
+    def drop_database(self, name: str) -> None:
+        """Remove a database, whoever is still connected: each takes ten megabytes."""
+        self._do(f"DROP DATABASE {name} WITH (FORCE)")
 
     def url(self, name: str) -> str:
         """Return the URL of a database."""
         return f"postgresql://kernelevolve@/{name}?host={self.folder}"
+
+    def _do(self, statement: str) -> None:
+        engine = create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(statement))
+        engine.dispose()
 
 
 def find_programs() -> Path | None:

@@ -1,6 +1,7 @@
 """Every test of the store runs on each database that it can be kept in."""
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -30,30 +31,42 @@ def migrated(postgres: Postgres) -> str:
 
 
 @pytest.fixture(params=DATABASES)
-def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a database without tables."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/folder/empty.db"
+        yield f"sqlite:///{tmp_path}/folder/empty.db"
+        return
     server: Postgres = request.getfixturevalue("postgres")
-    return server.url(server.make_database())
+    name = server.make_database()
+    yield server.url(name)
+    server.drop_database(name)
 
 
 @pytest.fixture(params=DATABASES)
-def make_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+def make_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
     """Makes databases with tables, and returns the URL of each."""
-    made = iter(range(1000))
+    if request.param == "sqlite":
+        numbers = count()
 
-    def make() -> str:
-        if request.param == "sqlite":
-            url = f"sqlite:///{tmp_path}/folder/store-{next(made)}.db"
-        else:
-            server: Postgres = request.getfixturevalue("postgres")
-            url = server.url(server.make_database(like=request.getfixturevalue("migrated")))
-        with Store(url) as store:
-            store.migrate()
-        return url
+        def make_file() -> str:
+            url = f"sqlite:///{tmp_path}/folder/store-{next(numbers)}.db"
+            with Store(url) as store:
+                store.migrate()
+            return url
 
-    return make
+        yield make_file
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    migrated: str = request.getfixturevalue("migrated")
+    made: list[str] = []
+
+    def make_copy() -> str:
+        made.append(server.make_database(like=migrated))
+        return server.url(made[-1])
+
+    yield make_copy
+    for name in made:
+        server.drop_database(name)
 
 
 @pytest.fixture
