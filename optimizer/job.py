@@ -16,6 +16,7 @@ from operator_registry.record import Record
 from operator_registry.registry import Operator
 from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
+from optimizer.runners.access import LentDevice
 from optimizer.throughput_table import ThroughputSummary
 
 FIRST_ALPHA = 0.00025
@@ -47,6 +48,8 @@ class OptimizeRequest(Record):
     """The probability with which each kernel that was proven for the like is tried first."""
     accept_weak_sandbox: bool = False
     """Let foreign proposers' candidates run although a wall around them is missing here."""
+    device: LentDevice | None = None
+    """The device that is leased for it; where it is None, whatever the machine shows first."""
 
 
 class OptimizeResult(Record):
@@ -103,6 +106,8 @@ class VerifyRequest(Record):
     """Append the finding to the folder's ``verifications.jsonl``."""
     trusted_keys: tuple[str, ...] = ()
     """Public keys in hex; where there are some, a folder must bear the signature of one."""
+    device: LentDevice | None = None
+    """As in an `OptimizeRequest`."""
 
 
 class Reproduced(Record):
