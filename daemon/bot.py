@@ -158,7 +158,9 @@ def open_bot(  # noqa: PLR0913 - what makes this process one daemon and no other
             make_publisher=make_publisher,
             jobs=routes,
             host=routes.host,
-            find_machine_obstacle=routes.find_obstacle,
+            find_machine_obstacle=lambda hardware: (
+                routes.find_obstacle(hardware) or routes.find_hindrance(hardware)
+            ),
             state=settings.state,
             store_url=settings.store_url,
             signing_key=settings.signing_key,

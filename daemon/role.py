@@ -1,6 +1,7 @@
 """The one scheduler and writer: at most one process has this role, whatever else was killed."""
 
 import fcntl
+import math
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -38,7 +39,7 @@ class Role:
     holder: str
     clock: Callable[[], float]
     ttl_s: float = TTL_S
-    _renewed_at: float = field(default=0.0, init=False)
+    _renewed_at: float = field(default=-math.inf, init=False)
 
     def renew(self) -> bool:
         """Prolong the lease where it is time to; return False where another one has it now."""

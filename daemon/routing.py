@@ -52,13 +52,20 @@ class Routes:
         return any(other.is_going(key) for other in (self.away, self.pool) if other is not None)
 
     def find_obstacle(self, hardware: HardwareSpec) -> str | None:
-        """Return why no device of a hardware is to be had, here or anywhere; None where one is."""
-        if self.pool is None or not self.pool.knows(hardware):
-            if obstacle := self.host.find_obstacle(hardware):
-                return obstacle
-            if not self.host.is_here(hardware):
-                return None
-        return self.lending.find_obstacle(hardware) if self.lending is not None else None
+        """Return why there is no device of a hardware, here or anywhere; None where there is."""
+        if self.pool is not None and self.pool.knows(hardware):
+            return None
+        return self.host.find_obstacle(hardware)
+
+    def find_hindrance(self, hardware: HardwareSpec) -> str | None:
+        """Return why no device of a hardware is to be had now, where that may pass by itself."""
+        if self.lending is None:
+            return None
+        if self.pool is None and not self.host.is_here(hardware):
+            return None  # runners of the code host have devices that nobody here keeps a list of
+        if obstacle := self.lending.find_obstacle(hardware):
+            return obstacle
+        return self.lending.find_user(hardware) if self.pool is None else None
 
     def close(self) -> None:
         """Wait for what waits for jobs."""

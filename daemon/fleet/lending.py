@@ -12,9 +12,8 @@ from optimizer.evaluate.device_state import DeviceState, find_states, remedy
 from optimizer.runners.access import LentDevice, LocalAccess
 from optimizer.store import NewDevice, Store, StoredDevice
 
-TTL_S = 120.0
-"""A lease that nobody prolongs ends then."""
-_RENEW_S = 20.0
+_RENEWALS = 6
+"""A lease is prolonged so often in its time."""
 log = find_log(__name__)
 
 
@@ -29,11 +28,12 @@ class Lease:
     def renew(self) -> bool:
         """Prolong the lease where it is time to; False where the device is to be given back."""
         now = self.lending.clock()
-        if now - self._renewed_at < _RENEW_S:
+        ttl_s = self.lending.ttl_s
+        if now - self._renewed_at < ttl_s / _RENEWALS:
             return not self.lending.is_draining(self.device.name)
         self._renewed_at = now
         return self.lending.store.renew_device(
-            self.device.name, self.lending.holder, ttl_s=TTL_S, now=now
+            self.device.name, self.lending.holder, ttl_s=ttl_s, now=now
         )
 
     def give_back(self) -> None:
@@ -56,6 +56,8 @@ class Lending:
     """Where judges remember devices that failed."""
     host: str = ""
     """What this machine is called."""
+    ttl_s: float = 120.0
+    """A lease that nobody prolongs ends then: with the role of the scheduler that has lent it."""
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _hosts: set[str] = field(default_factory=set, init=False)
     _lost: dict[str, set[str]] = field(default_factory=dict, init=False)
@@ -88,6 +90,14 @@ class Lending:
             return None
         return "; ".join(f"{device.name} is {device.rule}: {device.why}" for device in theirs)
 
+    def find_user(self, hardware: HardwareSpec) -> str | None:
+        """Return who has the devices where none of a hardware is free; None where one is."""
+        if self.has_room(hardware):
+            return None
+        users = [d for d in self.store.devices() if d.is_held(self.clock())]
+        told = ", ".join(f"{d.name} is leased for {d.task}" for d in users)
+        return told or None
+
     def has_room(self, hardware: HardwareSpec) -> bool:
         """Return whether a device of a hardware would be lent now."""
         return bool(self._free(hardware, ""))
@@ -102,7 +112,9 @@ class Lending:
         """
         with self._lock:
             now, free = self.clock(), {d.name: d for d in self._free(hardware, key)}
-            lent = self.store.lease_device([*free], self.holder, task=task, ttl_s=TTL_S, now=now)
+            lent = self.store.lease_device(
+                [*free], self.holder, task=task, ttl_s=self.ttl_s, now=now
+            )
             if lent is None:
                 return None
             if free[lent.name].ruled_by == "person":

@@ -31,6 +31,7 @@ def make_lending(
         look_around=_with_cluster(own, settings.ray),
         artefacts=settings.state / "artefacts",
         host=name,
+        ttl_s=settings.lease_s,
     )
     store.free_devices_of(holder, now=clock())
     lending.look()
