@@ -268,10 +268,11 @@ class Cycle:
             return None  # it is proven already, and told again once it may be shown
         if not self.is_away(goal.key):
             log.info("search started", operator=goal.operator, hardware=goal.hardware)
+        request = self._request(goal, work, revision)
         with self.gate.counting(goal.key):
             result = self.jobs.run(
                 "optimize",
-                self._request(goal, work, revision),
+                request,
                 on_progress=lambda event: self._progress(work, event),
                 keep_going=lambda: self.keep_going() and self._is_wanted(goal),
             )

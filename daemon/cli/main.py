@@ -57,6 +57,12 @@ def _build_parser() -> argparse.ArgumentParser:
     _add_redteam(commands)
     _add_bot(commands)
     _add_fleet(commands)
+    hardware = commands.add_parser("hardware", help="look at this machine's hardware")
+    looks = hardware.add_subparsers(required=True, metavar="ACTION")
+    what = "draft hardware/NAME.yaml for this machine's GPU, or else its processor"
+    detect = _add(looks, "detect", "hardware", "detect", what)
+    detect.add_argument("--cpu", action="store_true", help="the processor, also beside a GPU")
+    detect.add_argument("--out", type=Path, metavar="FILE", help="(the standard output)")
     _add_job(commands)
     demo = _add(commands, "demo", "demo", "demo", "show the whole path, from commit to proof")
     demo.add_argument("--operator", default="gelu_bias", help="which of the catalogue's to add")
@@ -129,6 +135,13 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
 
     _add_aa(kinds)
     _add_throughput(kinds)
+    about = "drill a fleet: workers and the scheduler are killed, and nothing may be lost"
+    fleet = _add(kinds, "fleet", "fleet_bench", "bench_fleet", about)
+    fleet.add_argument("--goals", type=int, default=100, metavar="N", help="of 20 trials (100)")
+    out = Path("benchmarks")
+    fleet.add_argument("--out", type=Path, default=out, metavar="DIR", help="for fleet.json")
+    fleet.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
+    _add_json(fleet)
 
 
 def _add_knowledge(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it

@@ -51,21 +51,27 @@ class Shift:
             else:
                 self._waiting.setdefault(goal.hardware, deque()).append(goal)
         while self.keep_going() and not self.is_late():
-            self._take_up()
-            while self.keep_going() and self._begin_one():
-                pass
+            # A device is free before its job's end is taken up, which may wait for a code host.
+            if self._begin_one() or self._take_up_one():
+                continue
             if not self._going:
                 return
             self.pool.wait(_LOOK_S)
         if not self.keep_going():
             self._end()
 
-    def _take_up(self) -> None:
-        """Take up the ends of jobs; a goal that has not ended is begun again, after the others."""
-        for goal in [goal for goal in self._going if self.pool.is_done(goal.key)]:
-            self._going.remove(goal)
-            if not self.begin(goal) and self._tries[goal.key] < _TRIES:
-                self._waiting.setdefault(goal.hardware, deque()).append(goal)
+    def _take_up_one(self) -> bool:
+        """Take up the end of a job, if there is one; return whether there was.
+
+        A goal that has not ended is begun again, after the others.
+        """
+        goal = next((goal for goal in self._going if self.pool.is_done(goal.key)), None)
+        if goal is None:
+            return False
+        self._going.remove(goal)
+        if not self.begin(goal) and self._tries[goal.key] < _TRIES:
+            self._waiting.setdefault(goal.hardware, deque()).append(goal)
+        return True
 
     def _begin_one(self) -> bool:
         """Begin the first goal for which there is a device; return whether there was any."""
