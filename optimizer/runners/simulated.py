@@ -69,7 +69,7 @@ class SimulatedJudge:
         earlier: Sequence[Evidence] = (),
     ) -> Evidence | Outcome:
         """Return that nothing can be proven of what was never run."""
-        return Failed(stage="check", log="a simulated judge proves nothing")
+        return Failed(stage="run", log="a simulated judge proves nothing")
 
     def find_samples(self, name: str) -> bytes | None:
         """Return none: it takes no samples."""
