@@ -229,7 +229,7 @@ class RemoteRunner:
             return self._post
         self._post = self._posts.place()
         opened = read(self._post.open(self._judge, self._request.to_json()), Opened)
-        if self._opened not in {None, opened}:
+        if self._opened is not None and self._opened != opened:
             msg = "the device came back in another environment; its results are not comparable"
             raise DeviceLostError(msg)
         self._opened = opened
