@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from daemon.actions.runner import is_away
 from daemon.config.watch import ConfigWatch, load_ceilings
 from daemon.cycle import Cycle
+from daemon.fleet.pool import LeasedJobs
+from daemon.fleet.setup import make_lending, make_pool
 from daemon.forge import Forge
 from daemon.gate import Gate
 from daemon.github.forge import GitHubForge
@@ -66,15 +68,25 @@ class Bot:
 
 
 @contextmanager
-def open_bot(
+def open_bot(  # noqa: PLR0913 - what makes this process one daemon and no other
     settings: Settings,
     *,
     jobs: RunsJobs,
     is_stopped: Callable[[], bool],
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None,
     clock: Callable[[], float] = time.time,
+    wait: Callable[[], bool] | None = None,
 ) -> Iterator[Bot]:
     """Be the daemon of a state folder.
+
+    Args:
+        settings: Its settings.
+        jobs: Does the jobs on this machine.
+        is_stopped: Asked several times a second; what runs is handed back once it says yes.
+        on_progress: Called with what jobs tell.
+        clock: Seconds since 1970.
+        wait: Where another process is the daemon: waits a moment and returns whether to go on
+            standing by. None for an error at once.
 
     Raises:
         SettingsError: No registry is set.
@@ -84,7 +96,10 @@ def open_bot(
     workspace = make_workspace(settings)
     forge = make_forge(settings, workspace)
     health = Health(time.monotonic)
-    with open_store(settings) as store, hold_role(store, settings.state, clock=clock) as role:
+    with (
+        open_store(settings) as store,
+        hold_role(store, settings.state, clock=clock, ttl_s=settings.lease_s, wait=wait) as role,
+    ):
         store.release_all()  # whoever claimed them is gone: this process has the role
 
         branches = make_branches(settings, workspace, forge, store, clock=clock)
@@ -105,9 +120,14 @@ def open_bot(
                 health.beat(WORK)
             return not is_ending() and find_pause(store) is None
 
+        host = detect_host(has_runners=bool(settings.actions_workflow))
+        lending = make_lending(settings, host, store, holder=role.holder, clock=clock)
+        pool = make_pool(settings, jobs, lending)
         routes = Routes(
-            host=detect_host(has_runners=bool(settings.actions_workflow)),
-            here=jobs,
+            host=host,
+            here=LeasedJobs(jobs, lending),
+            lending=lending,
+            pool=pool,
             away=make_away(
                 settings,
                 forge,
@@ -120,7 +140,7 @@ def open_bot(
             branches=branches,
             store=store,
             jobs=routes,
-            find_obstacle=routes.host.find_obstacle,
+            find_obstacle=routes.find_obstacle,
             gate=gate,
             state=settings.state,
             keep_going=keep_going,
@@ -138,6 +158,9 @@ def open_bot(
             make_publisher=make_publisher,
             jobs=routes,
             host=routes.host,
+            find_machine_obstacle=lambda hardware: (
+                routes.find_obstacle(hardware) or routes.find_hindrance(hardware)
+            ),
             state=settings.state,
             store_url=settings.store_url,
             signing_key=settings.signing_key,
@@ -152,6 +175,8 @@ def open_bot(
             is_away=routes.is_going,
             replay=reverifier.run,
             tidy=tidying.run,
+            lending=lending,
+            pool=pool,
         )
         try:
             yield Bot(

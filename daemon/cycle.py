@@ -4,14 +4,19 @@ A goal leaves the queue only when nothing is left to do for it. A job that is as
 search again tells the old result at once, so that a kill anywhere costs no more than that.
 """
 
+import math
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from daemon.agenda import in_order
+from daemon.fleet.lending import Lending
+from daemon.fleet.pool import Pool
+from daemon.fleet.shift import Shift
 from daemon.forge import ForgeError
 from daemon.gate import Gate
 from daemon.host import Host
@@ -27,6 +32,7 @@ from daemon.report import End, Held, Report
 from daemon.sealing import seal
 from daemon.talk.wishes import find_stop, is_held
 from daemon.watch import Broken, Changed, Watch
+from operator_registry.hardware import HardwareSpec
 from optimizer.errors import KeyFileError
 from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import VERIFICATIONS
@@ -50,6 +56,8 @@ class Cycle:
     """From the name of the branch that pull requests go to."""
     jobs: RunsJobs
     host: Host
+    find_machine_obstacle: Callable[[HardwareSpec], str | None]
+    """Why no device of a hardware is to be had, here or anywhere; None where one is."""
     state: Path
     store_url: str
     holder: str
@@ -71,6 +79,12 @@ class Cycle:
     """What else needs a device: done before each search, so that it never waits for all of them."""
     tidy: Callable[[], None] = lambda: None
     """Done at the end of each turn, while no search of this daemon runs on this machine."""
+    lending: Lending | None = None
+    """Lends the devices; None where nobody keeps records of them."""
+    pool: Pool | None = None
+    """Where there are several devices: has jobs done side by side."""
+    turn_s: float = math.inf
+    """A turn on several devices ends after so long; what runs on is taken up by the next one."""
     _planned: list[str] = field(default_factory=list, init=False)
     _ends: list[End] = field(default_factory=list, init=False)
     _errors: list[str] = field(default_factory=list, init=False)
@@ -84,6 +98,9 @@ class Cycle:
         """
         self._planned, self._ends, self._errors = [], [], []
         held: tuple[Held, ...] = ()
+        self._began = time.monotonic()
+        if self.lending is not None:
+            self.lending.look()
         try:
             seen = self.watch.look()
             self.gate.config.look(seen.revision)
@@ -94,7 +111,8 @@ class Cycle:
             held = self._work(seen.base, seen.revision)
         except WorkspaceError as error:
             self._fail("registry can't be read now", error)
-        self.tidy()
+        if self.pool is None or not self.pool.is_busy():
+            self.tidy()
         return Report(
             planned=tuple(self._planned),
             ends=tuple(self._ends),
@@ -151,24 +169,59 @@ class Cycle:
         if works:
             publisher = self.make_publisher(base)
             kernels = frozenset(self.watch.published(revision))
-            can_do = [goal for goal in pending if goal.key in works]
-            for goal in in_order(can_do, kernels=kernels, budget_s=1.0):
+            can_do = in_order(
+                [goal for goal in pending if goal.key in works], kernels=kernels, budget_s=1.0
+            )
+            if self.pool is not None:
+                theirs = [g for g in can_do if self.pool.knows(works[g.key].hardware)]
+                held += self._share_out(self.pool, theirs, works, publisher, revision)
+                can_do = tuple(goal for goal in can_do if goal not in theirs)
+            for goal in can_do:
                 self.replay()
-                now = self.clock()
                 if not self.keep_going():
                     break
                 if obstacle := self._find_obstacle(goal, works[goal.key]):  # since a search ended
                     held.append(Held(operator=goal.operator, hardware=goal.hardware, why=obstacle))
-                elif self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=now):
-                    self._try(goal, works[goal.key], publisher, revision)
+                else:
+                    self._begin(goal, works[goal.key], publisher, revision)
                     if self.is_away(goal.key):
                         held.append(Held(operator=goal.operator, hardware=goal.hardware, why=_AWAY))
         return tuple(held)
 
+    def _share_out(
+        self,
+        pool: Pool,
+        goals: Sequence[StoredGoal],
+        works: Mapping[str, Work],
+        publisher: Publisher,
+        revision: str,
+    ) -> list[Held]:
+        """Work on goals side by side; return those that could not be begun."""
+        shift = Shift(
+            pool=pool,
+            begin=lambda goal: self._begin(goal, works[goal.key], publisher, revision),
+            find_obstacle=lambda goal: self._find_obstacle(goal, works[goal.key]),
+            hand_back=lambda goal: self.store.release(goal.key, self.holder),
+            keep_going=self.keep_going,
+            is_late=lambda: time.monotonic() - self._began > self.turn_s,
+            before=self.replay,
+        )
+        shift.run(goals, lambda goal: works[goal.key].hardware)
+        return [
+            Held(operator=goal.operator, hardware=goal.hardware, why=why)
+            for goal, why in shift.held
+        ]
+
+    def _begin(self, goal: StoredGoal, work: Work, publisher: Publisher, revision: str) -> bool:
+        """Claim a goal and try it; return whether it has ended."""
+        if not self.store.claim(goal.key, self.holder, ttl_s=_CLAIM_S, now=self.clock()):
+            return False
+        return self._try(goal, work, publisher, revision)
+
     def _find_obstacle(self, goal: StoredGoal, work: Work) -> str | None:
         if is_held(self.store, branch_name(goal.operator, goal.hardware)):
             return "people hold its pull request"
-        if obstacle := self.host.find_obstacle(work.hardware):
+        if obstacle := self.find_machine_obstacle(work.hardware):
             return obstacle
         begun = self.is_away(goal.key) or self.store.has_result(goal.key)
         return self.gate.find_obstacle(goal.hardware, budget_s=None if begun else work.budget_s)
@@ -189,7 +242,8 @@ class Cycle:
             newest[goal.operator, goal.hardware] = goal
         return tuple(newest.values())
 
-    def _try(self, goal: StoredGoal, work: Work, publisher: Publisher, revision: str) -> None:
+    def _try(self, goal: StoredGoal, work: Work, publisher: Publisher, revision: str) -> bool:
+        """Search, or take up a search that has ended; return whether the goal has ended."""
         try:
             end = self._find_stop(goal) or self._search(goal, work, publisher, revision)
         except JobError as error:
@@ -203,6 +257,7 @@ class Cycle:
             self._finish(goal, end)
         elif not self.is_away(goal.key):
             self.store.release(goal.key, self.holder)
+        return end is not None
 
     def _search(
         self, goal: StoredGoal, work: Work, publisher: Publisher, revision: str
@@ -216,10 +271,11 @@ class Cycle:
             return None  # it is proven already, and told again once it may be shown
         if not self.is_away(goal.key):
             log.info("search started", operator=goal.operator, hardware=goal.hardware)
+        request = self._request(goal, work, revision)
         with self.gate.counting(goal.key):
             result = self.jobs.run(
                 "optimize",
-                self._request(goal, work, revision),
+                request,
                 on_progress=lambda event: self._progress(work, event),
                 keep_going=lambda: self.keep_going() and self._is_wanted(goal),
             )

@@ -14,6 +14,8 @@ from knowledge.evidence import Evidence
 
 _BUSY = "device_seconds"
 _HOUR_S = 3600.0
+_MOMENT_S = 0.05
+"""Within it no device has done anything."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,9 @@ class Gate:
             self.spend(key, self.clock() - began)
 
     def spend(self, key: str, seconds: float) -> None:
-        """Count seconds that a device was busy for something."""
+        """Count seconds that a device was busy for something; to ask for a job takes a moment."""
+        if seconds < _MOMENT_S:
+            return
         with self._counting:
             today, so_far = day_of(self.clock()), self.spent_s()
             self.memory.mark(_BUSY, f"{today} {so_far + max(0.0, seconds):.3f}")

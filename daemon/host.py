@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator_registry.hardware import HardwareSpec
 from optimizer.targets import host_cpu_arch
 
-_QUERY = ("nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader")
+_QUERY = ("nvidia-smi", "--query-gpu=name,compute_cap,uuid", "--format=csv,noheader")
 _QUERY_S = 20
 
 
@@ -18,6 +18,8 @@ class Gpu:
 
     name: str
     arch: str
+    uuid: str = ""
+    """By which CUDA can be told to show it alone."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,21 @@ class Host:
                 return None
             return f"needs a processor of level {wanted}; this one is {self.cpu_arch}"
         found = ", ".join(gpu.name for gpu in self.gpus) or "none"
-        for gpu in self.gpus:
-            if gpu.arch == wanted and hardware.name.split("-")[0] in gpu.name.lower():
-                return None
+        if any(is_kind(hardware, gpu.name, gpu.arch) for gpu in self.gpus):
+            return None
         return f"needs a GPU {hardware.name} ({wanted}); this machine has {found}"
+
+
+def is_kind(hardware: HardwareSpec, name: str, arch: str) -> bool:
+    """Return whether a GPU is of a hardware.
+
+    Args:
+        hardware: As the registry describes it.
+        name: What the driver calls the GPU.
+        arch: What the compiler is told for it; empty where nobody has said.
+    """
+    alike = hardware.name.split("-")[0] in name.lower()
+    return alike and arch in {"", hardware.compile.arch}
 
 
 def detect_host(*, has_runners: bool = False) -> Host:
@@ -71,12 +84,10 @@ def detect_host(*, has_runners: bool = False) -> Host:
 
 
 def read_gpus(lines: Sequence[str]) -> tuple[Gpu, ...]:
-    """Return the GPUs in what ``nvidia-smi`` printed: ``NVIDIA H200, 9.0``."""
-    pairs = (line.rpartition(",") for line in lines)
+    """Return the GPUs in what ``nvidia-smi`` printed: ``NVIDIA H200, 9.0, GPU-1c2a...``."""
+    rows = (tuple(cell.strip() for cell in line.rsplit(",", 2)) for line in lines if line)
     return tuple(
-        Gpu(name.strip(), f"sm_{capability.strip().replace('.', '')}")
-        for name, _, capability in pairs
-        if name
+        Gpu(name, f"sm_{capability.replace('.', '')}", uuid) for name, capability, uuid in rows
     )
 
 

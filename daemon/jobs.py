@@ -28,12 +28,15 @@ from daemon.settings import environment_of_jobs
 from operator_registry.record import Record
 from optimizer.job import (
     ErrorEvent,
+    OptimizeRequest,
     PhaseEvent,
     Result,
     ResultEvent,
     TrialEvent,
+    VerifyRequest,
     load_event,
 )
+from optimizer.runners.access import LocalAccess
 
 Task = Literal[
     "optimize",
@@ -197,13 +200,17 @@ def _started(
 ) -> Iterator[tuple[subprocess.Popen[bytes], list[str]]]:
     """Start a job; whatever happens, nothing of it runs afterwards."""
     errors: list[str] = []
-    tied = [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), *command]
+    device = find_local(request)
+    cores = ",".join(map(str, device.cores))
+    tied = [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), cores, *command]
     with TemporaryFile() as stdin, TemporaryFile() as stderr:
         stdin.write(request.to_json().encode())
         stdin.seek(0)
         process = subprocess.Popen(
             tied,
-            env=environment_of_jobs(),  # foreign code runs there: it learns no token of ours
+            env=environment_of_jobs(
+                gpu=device.gpu
+            ),  # foreign code runs there: it learns no token of ours
             cwd=_ROOT,  # `-m` looks there first: a folder of the user's can't stand in for ours
             stdin=stdin,
             stdout=subprocess.PIPE,
@@ -216,6 +223,14 @@ def _started(
             _kill(process)
             errors.append(_tail(stderr))
             _stdout(process).close()
+
+
+def find_local(request: Record) -> LocalAccess:
+    """Return what of this machine a job may use: all of it, where no device is leased for it."""
+    device = request.device if isinstance(request, OptimizeRequest | VerifyRequest) else None
+    if device is None or not isinstance(device.access, LocalAccess):
+        return LocalAccess()
+    return device.access
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -11,6 +11,7 @@ from daemon.bot import WORK, Bot
 from daemon.logs import find_log
 from daemon.pause import find_pause
 from daemon.report import Report
+from daemon.role import Role
 from daemon.schedule import run_every
 from daemon.settings import read_secrets
 from daemon.steward import Duty, Steward
@@ -22,11 +23,15 @@ from optimizer.errors import StoreError
 from optimizer.store import Delivery
 
 ROUND_S = 3.0
+TURN_S = 300.0
+"""On several devices a turn makes room so often for a look at the registry."""
 _WORK_LIMIT_S = 900.0
 """A search tells several times a second that it goes on; git has two minutes for each exchange."""
 _STEWARD_LIMIT_S = 3600.0
 """A steward may wait for a verification."""
 _JOIN_S = 9.0
+_ROLE_S = 0.5
+"""Whether to prolong the role is asked so often."""
 log = find_log(__name__)
 
 
@@ -110,6 +115,7 @@ def serve(bot: Bot, lanes: Mapping[str, Sequence[Duty]], *, stop: threading.Even
             work.wake.set()
 
     reception = make_reception(bot, metrics, heed) if settings.takes_webhooks else None
+    bot.cycle.turn_s = TURN_S
     bot.health.expect(WORK, within_s=_WORK_LIMIT_S + settings.interval_s)
     with ExitStack() as stack:
         for steward in stewards:
@@ -118,7 +124,36 @@ def serve(bot: Bot, lanes: Mapping[str, Sequence[Duty]], *, stop: threading.Even
         if at := settings.listen_at:
             port = stack.enter_context(serving(make_site(bot, metrics, reception, stop), *at))
             log.info("listening", host=at[0], port=port, webhooks=reception is not None)
+        stack.enter_context(keeping_role(bot.role, stop))
         run_every(work.turn, settings.interval_s, stop=stop, wake=work.wake, on_fault=work.fail)
+
+
+@contextmanager
+def keeping_role(role: Role, stop: threading.Event) -> Iterator[None]:
+    """Prolong the role, which nothing else may do between two turns; set `stop` where it is lost.
+
+    What is lost is the right to act; who goes on as if nothing were meets the new holder at the
+    forge. The next start stands by.
+    """
+    run = threading.Thread(target=_keep_role, args=(role, stop), name="role", daemon=True)
+    run.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        run.join(_JOIN_S)
+
+
+def _keep_role(role: Role, stop: threading.Event) -> None:
+    while not stop.wait(_ROLE_S):
+        try:
+            kept = role.renew()
+        except StoreError as error:
+            log.warning("role not prolonged", error=str(error))
+            continue
+        if not kept:
+            log.error("another process is the scheduler now: this one ends")
+            stop.set()
 
 
 def make_reception(

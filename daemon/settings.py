@@ -67,6 +67,12 @@ class Settings(BaseModel):
     """The workflow that searches where this machine lacks the hardware; empty for none."""
     actions_at_once: int = Field(default=4, ge=1, le=256)
     """So many of its runs are waited for at once."""
+    cpus: int = Field(default=1, ge=1, le=64)
+    """How many devices this machine's cores make, each with its own share of them."""
+    ray: str = ""
+    """The address of a Ray cluster whose hosts have devices; empty for none."""
+    lease_s: float = Field(default=120.0, ge=3)
+    """Who is the scheduler and says nothing for so long has lost that role to a stand-by."""
     ceilings: Path | None = None
     """A file with what no configuration may go beyond; see `daemon.config.file.Ceilings`."""
     onboarding: bool = True
@@ -204,10 +210,18 @@ class Settings(BaseModel):
             raise SettingsError(_explain(error)) from error
 
 
-def environment_of_jobs(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables that a job may know: all but ours, as tokens are among those."""
+def environment_of_jobs(
+    environment: Mapping[str, str] | None = None, *, gpu: str = ""
+) -> dict[str, str]:
+    """Return the variables that a job may know: all but ours, as tokens are among those.
+
+    Args:
+        environment: This process's, unless given.
+        gpu: The one that CUDA shall show to the job; all that it shows us, where that is empty.
+    """
     environment = os.environ if environment is None else environment
-    return {name: value for name, value in environment.items() if not name.startswith(PREFIX)}
+    known = {name: value for name, value in environment.items() if not name.startswith(PREFIX)}
+    return known | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {})
 
 
 def read_secrets(file: Path | None) -> tuple[bytes, ...]:

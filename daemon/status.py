@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from daemon.agenda import in_order
+from daemon.fleet.found import fits, is_elsewhere
 from daemon.gate import Gate
 from daemon.host import Host
 from daemon.pause import find_pause
@@ -14,11 +15,13 @@ from daemon.planner import Work
 from daemon.pulls.branches import held_mark
 from daemon.pulls.pull_request import branch_name
 from daemon.report import End
+from operator_registry.hardware import HardwareSpec
 from operator_registry.record import Record
 from optimizer.store import Store, StoredGoal
 
 _SHOWN = 20
 State = Literal["running", "queued", "held"]
+FindObstacle = Callable[[HardwareSpec], str | None]
 
 
 class Waiting(Record):
@@ -72,14 +75,21 @@ def find_status(
         gate: What it asks before a search; None where nothing but the machine is looked at.
         clock: Seconds since 1970.
     """
-    now = clock()
+    now, devices = clock(), store.devices()
+
+    def find_obstacle(hardware: HardwareSpec) -> str | None:
+        theirs = [device for device in devices if fits(device, hardware)]
+        if theirs and all(device.rule for device in theirs):
+            return "; ".join(f"{d.name} is {d.rule}: {d.why}" for d in theirs)
+        return None if any(map(is_elsewhere, theirs)) else host.find_obstacle(hardware)
+
     pending = in_order(store.pending_goals(), kernels=(), budget_s=1.0)
     return Status(
         registry=store.recall("registry/origin"),
         processed=store.recall("registry/processed"),
         broken=store.recall("registry/broken") or None,
         paused=find_pause(store),
-        waiting=tuple(_waiting(goal, store, host, gate, now=now) for goal in pending),
+        waiting=tuple(_waiting(goal, store, find_obstacle, gate, now=now) for goal in pending),
         ended=tuple(
             Ended(end=_end(goal), at=goal.finished_at or 0.0)
             for goal in store.finished_goals(limit=_SHOWN)
@@ -88,10 +98,10 @@ def find_status(
 
 
 def _waiting(
-    goal: StoredGoal, store: Store, host: Host, gate: Gate | None, *, now: float
+    goal: StoredGoal, store: Store, find_obstacle: FindObstacle, gate: Gate | None, *, now: float
 ) -> Waiting:
     claimed = goal.holder is not None and (goal.held_until or 0.0) > now
-    obstacle = None if claimed else _find_obstacle(goal, store, host, gate)
+    obstacle = None if claimed else _find_obstacle(goal, store, find_obstacle, gate)
     return Waiting(
         operator=goal.operator,
         hardware=goal.hardware,
@@ -103,14 +113,16 @@ def _waiting(
     )
 
 
-def _find_obstacle(goal: StoredGoal, store: Store, host: Host, gate: Gate | None) -> str | None:
+def _find_obstacle(
+    goal: StoredGoal, store: Store, find_obstacle: FindObstacle, gate: Gate | None
+) -> str | None:
     try:
         work = Work.from_json(goal.payload)
     except ValidationError:
         return "it was queued by another version of this program"
     if why := store.recall(held_mark(branch_name(goal.operator, goal.hardware))):
         return f"proven, and held back: {why}"
-    if obstacle := host.find_obstacle(work.hardware):
+    if obstacle := find_obstacle(work.hardware):
         return obstacle
     return gate.find_obstacle(goal.hardware, budget_s=work.budget_s) if gate else None
 

@@ -1,4 +1,4 @@
-"""Runs a job so that nothing of it outlives it: ``python tether.py PARENT PROGRAM ARGUMENT...``.
+"""Runs a job so that nothing of it outlives it: ``tether.py PARENT CORES PROGRAM ARGUMENT...``.
 
 However the daemon ends, SIGKILL included, the kernel then ends the job: no trial goes on that
 nobody waits for, and the next daemon finds the goal free. However the job ends, what it started
@@ -17,8 +17,13 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main(arguments: list[str]) -> None:
-    """Tie this process to its parent and the program to this process; end as the program ends."""
-    parent, *command = arguments
+    """Tie this process to its parent and the program to this process; end as the program ends.
+
+    The program is given some cores, as ``0,1``; an empty word gives it all that we have.
+    """
+    parent, cores, *command = arguments
+    if cores:
+        os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     prctl = ctypes.CDLL(None).prctl
     me = os.getpid()
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

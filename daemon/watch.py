@@ -76,11 +76,12 @@ class Watch:
         """
         self._claim_folder()
         base, head = self._find_head()
-        if head == self.memory.recall(_PROCESSED):
-            return Unchanged(base, head)
+        # What is remembered may be a daemon's of another machine, whose clone we lack.
         if not self.workspace.holds(head):
             self.workspace.unlock()
             head = self.workspace.fetch(base)
+        if head == self.memory.recall(_PROCESSED):
+            return Unchanged(base, head)
         try:
             after = self.parse(head)
         except RegistryError as error:

@@ -13,7 +13,7 @@ import torch
 
 from optimizer.environment import cpu_name, driver_version
 from optimizer.errors import OptimizerError
-from optimizer.evaluate.health import find_states, remedy
+from optimizer.evaluate.device_state import find_states, remedy
 from optimizer.evaluate.walls_probe import LOST, find_missing
 from optimizer.evaluate.walls_probe import REMEDY as WALLS_REMEDY
 from optimizer.job import Ability

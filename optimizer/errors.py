@@ -15,6 +15,7 @@ OptimizerError
 ├── UnsupportedDeviceError  the kernel is for a device that is not here
 └── RunnerError          the machine failed, so nothing is known of the candidate
     ├── WorkerLostError  the worker process died between two candidates
+    ├── DeviceLostError  a device of another host is gone, or is not to be had there
     └── WeakSandboxError a wall around foreign code is missing, and nobody has accepted that
 """
 
@@ -97,6 +98,10 @@ class WeakSandboxError(RunnerError):
             "set KERNELEVOLVE_ACCEPT_WEAK_SANDBOX=1 to run its candidates nevertheless"
         )
         self.missing = tuple(missing)
+
+
+class DeviceLostError(RunnerError):
+    """A device of another host is gone, or is not to be had there; another one may do."""
 
 
 class WorkerLostError(RunnerError):

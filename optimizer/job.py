@@ -18,6 +18,7 @@ from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
 from optimizer.landscapes.search_table import SearchSummary
 from optimizer.propose.model import ModelSettings
+from optimizer.runners.access import LentDevice
 from optimizer.spending import Allowance
 from optimizer.throughput_table import ThroughputSummary
 
@@ -60,6 +61,8 @@ class OptimizeRequest(Record):
     """The search ends with a candidate so near the time that the device's memory allows."""
     model: ModelSettings | None = None
     """The language model that proposes beside this program; None for none."""
+    device: LentDevice | None = None
+    """The device that is leased for it; where it is None, whatever the machine shows first."""
 
 
 class OptimizeResult(Record):
@@ -118,6 +121,8 @@ class VerifyRequest(Record):
     """Append the finding to the folder's ``verifications.jsonl``."""
     trusted_keys: tuple[str, ...] = ()
     """Public keys in hex; where there are some, a folder must bear the signature of one."""
+    device: LentDevice | None = None
+    """As in an `OptimizeRequest`."""
 
 
 class Reproduced(Record):

@@ -1,10 +1,11 @@
 """The tasks of a job, each from its request to its result, on this machine."""
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from knowledge.evidence import Evidence
@@ -56,7 +57,10 @@ from optimizer.propose.caller import Caller
 from optimizer.propose.models import make_caller
 from optimizer.propose.synthesis.make import make_proposers
 from optimizer.redteam.run import redteam
+from optimizer.runners.access import RayAccess
 from optimizer.runners.local import LocalRunner
+from optimizer.runners.post import JudgeRequest
+from optimizer.runners.remote import RemoteRunner
 from optimizer.runners.runner import Runner
 from optimizer.search.proof import freeze_dispatch
 from optimizer.search.search import Clock
@@ -123,6 +127,11 @@ def run_verify(request: VerifyRequest, tell: Tell, stopped: Stopped) -> VerifyRe
     """Replay a published kernel."""
 
     def make_runner(kernel: Kernel) -> AbstractContextManager[Runner] | CannotRun:
+        if request.device is not None and isinstance(request.device.access, RayAccess):
+            asked = JudgeRequest(
+                operator=kernel.operator, hardware=kernel.hardware, judge_version=JUDGE_VERSION
+            )
+            return open_remote(request.device.access, asked, samples=request.state_folder)
         if obstacle := find_obstacle(kernel.hardware):
             return CannotRun(reason=obstacle)
         return LocalRunner(kernel.operator, kernel.hardware, folder=request.state_folder)
@@ -203,10 +212,37 @@ def _make_caller(request: OptimizeRequest) -> Caller | None:
     )
 
 
-def _runner(request: OptimizeRequest | EvaluateRequest) -> LocalRunner:
+def _runner(request: OptimizeRequest | EvaluateRequest) -> AbstractContextManager[Runner]:
+    device = request.device if isinstance(request, OptimizeRequest) else None
+    if device is not None and isinstance(device.access, RayAccess):
+        asked = JudgeRequest(
+            operator=request.operator,
+            hardware=request.hardware,
+            judge_version=JUDGE_VERSION,
+            minimum_gain=request.minimum_gain,
+        )
+        return open_remote(device.access, asked, samples=request.state_folder)
     return LocalRunner(
         request.operator,
         request.hardware,
         folder=request.state_folder,
         minimum_gain=request.minimum_gain,
     )
+
+
+@contextmanager
+def open_remote(access: RayAccess, asked: JudgeRequest, *, samples: Path) -> Iterator[Runner]:
+    """Be at work on a device of a cluster.
+
+    Raises:
+        DeviceLostError: The device is gone.
+        RunnerError: The cluster can't be reached, or the host refuses.
+    """
+    # Ray takes a second to load, and most jobs have no use for it.
+    from optimizer.runners.ray import Cluster  # noqa: PLC0415
+
+    with (
+        Cluster(access.address) as cluster,
+        RemoteRunner(cluster.at(access), asked, samples=samples) as runner,
+    ):
+        yield runner

@@ -60,7 +60,8 @@ class ActionsJobs:
         return None
 
 
-_THREADS = "away"
+AWAY = "away"
+"""What threads that wait for a job are called by."""
 
 
 @dataclass
@@ -74,7 +75,7 @@ class Away:
 
     def __post_init__(self) -> None:
         """Make the threads, each of which waits for one job."""
-        self._pool = ThreadPoolExecutor(self.at_once, thread_name_prefix=_THREADS)
+        self._pool = ThreadPoolExecutor(self.at_once, thread_name_prefix=AWAY)
 
     def run(
         self,
@@ -128,7 +129,7 @@ class Away:
 
 def is_away() -> bool:
     """Return whether this is a thread that waits for another machine."""
-    return threading.current_thread().name.startswith(_THREADS)
+    return threading.current_thread().name.startswith(AWAY)
 
 
 def find_hardware(request: Record) -> HardwareSpec | None:

@@ -30,6 +30,8 @@ from optimizer.store import Store
 
 MISUSE = (MisuseError, SettingsError, OtherRegistryError)
 FAULTS = (WorkspaceError, ForgeError, OptimizerError, RoleTakenError, OSError)
+_STAND_BY_S = 0.5
+"""A stand-by asks so often whether the role is free."""
 log = find_log(__name__)
 
 
@@ -53,17 +55,27 @@ def run(args: Namespace, terminal: Terminal) -> int:
 
 
 def serve(args: Namespace, terminal: Terminal) -> int:
-    """Be the daemon until SIGTERM or SIGINT."""
+    """Be the daemon until SIGTERM or SIGINT; 1 where another one has taken its place.
+
+    As a stand-by: once there is no other one.
+    """
     settings = Settings.load()
     configure_logs(settings.log, sys.stderr)
-    with (
-        heeding_signals() as stop,
-        open_bot(settings, jobs=Jobs(), is_stopped=stop.is_set) as bot,
-    ):
-        log.info("daemon started", registry=settings.registry, every_s=settings.interval_s)
-        serve_until(bot, make_lanes(bot), stop=stop)
+    with heeding_signals() as stop:
+        wait = (lambda: not stop.wait(_STAND_BY_S)) if args.stand_by else None
+        if wait is not None:
+            log.info("standing by", registry=settings.registry)
+        try:
+            with open_bot(settings, jobs=Jobs(), is_stopped=stop.is_set, wait=wait) as bot:
+                log.info("daemon started", registry=settings.registry, every_s=settings.interval_s)
+                serve_until(bot, make_lanes(bot), stop=stop)
+                is_ours = bot.role.renew()
+        except RoleTakenError:
+            if wait is None or not stop.is_set():
+                raise
+            is_ours = True  # told to stop while it stood by
     log.info("daemon stopped")
-    return 0
+    return 0 if is_ours else 1
 
 
 def pause_all(args: Namespace, terminal: Terminal) -> int:

@@ -54,6 +54,13 @@ def _build_parser() -> argparse.ArgumentParser:
     _add_kernel(commands)
     _add_redteam(commands)
     _add_bot(commands)
+    _add_fleet(commands)
+    hardware = commands.add_parser("hardware", help="look at this machine's hardware")
+    looks = hardware.add_subparsers(required=True, metavar="ACTION")
+    what = "draft hardware/NAME.yaml for this machine's GPU, or else its processor"
+    detect = _add(looks, "detect", "hardware", "detect", what)
+    detect.add_argument("--cpu", action="store_true", help="the processor, also beside a GPU")
+    detect.add_argument("--out", type=Path, metavar="FILE", help="(the standard output)")
     _add_job(commands)
     demo = _add(commands, "demo", "demo", "demo", "show the whole path, from commit to proof")
     demo.add_argument("--operator", default="gelu_bias", help="which of the catalogue's to add")
@@ -130,6 +137,13 @@ def _add_search(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     _add_aa(kinds)
     _add_throughput(kinds)
     _add_landscapes(kinds)
+    about = "drill a fleet: workers and the scheduler are killed, and nothing may be lost"
+    fleet = _add(kinds, "fleet", "fleet_bench", "bench_fleet", about)
+    fleet.add_argument("--goals", type=int, default=100, metavar="N", help="of 20 trials (100)")
+    out = Path("benchmarks")
+    fleet.add_argument("--out", type=Path, default=out, metavar="DIR", help="for fleet.json")
+    fleet.add_argument("--commit", default="", metavar="REV", help=_COMMIT_HELP)
+    _add_json(fleet)
 
 
 def _add_knowledge(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
@@ -265,7 +279,9 @@ def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type fo
     run = _add(commands, "run", "bot", "run", "make one turn of the daemon")
     run.add_argument("--once", action="store_true", required=True, help="one turn, then end")
     _add_json(run)
-    _add(commands, "serve", "bot", "serve", "be the daemon until told to stop")
+    serve = _add(commands, "serve", "bot", "serve", "be the daemon until told to stop")
+    what = "where another daemon works already, wait, and take over when it is gone"
+    serve.add_argument("--stand-by", action="store_true", help=what)
     status = _add(commands, "status", "bot", "show_status", "show the queue and what became of it")
     status.add_argument("--costs", action="store_true", help="what searches cost, in its stead")
     _add_json(status)
@@ -293,6 +309,22 @@ def _add_bot(commands: Any) -> None:  # noqa: ANN401 - argparse names no type fo
     _add_json(close)
 
 
+def _add_fleet(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
+    what = "show the devices, the queue, and who runs what"
+    fleet = _add(commands, "fleet", "fleet", "show", what)
+    _add_json(fleet)
+    actions = fleet.add_subparsers(metavar="ACTION")
+    for name, about in (
+        ("cordon", "have a device leased no more; what runs on it goes on"),
+        ("drain", "have a device leased no more, and what runs on it handed back"),
+    ):
+        rule = _add(actions, name, "fleet", name, about)
+        rule.add_argument("device", metavar="DEVICE", help=_DEVICE_HELP)
+        rule.add_argument("--why", required=True, metavar="TEXT", help="shown wherever it is")
+    free = _add(actions, "uncordon", "fleet", "uncordon", "have a device leased again")
+    free.add_argument("device", metavar="DEVICE", help=_DEVICE_HELP)
+
+
 def _add_job(commands: Any) -> None:  # noqa: ANN401 - argparse names no type for it
     what = "do what the daemon sent to this machine; a runner of the code host calls it"
     job = _add(commands, "job", "job", "run", what)
@@ -311,6 +343,7 @@ _KINDS = ("config", "operator", "hardware", "model", "registry")
 _KINDS_HELP = f"of which kind of file: {', '.join(_KINDS)} (config)"
 _REGISTRY_HELP = "the registry's folder (./ if it has registry.yaml, else the one that ships)"
 _HARDWARE_HELP = "a hardware of the registry; cpu is this machine's own"
+_DEVICE_HELP = "as `fleet` shows it, or the part after the last slash"
 _COMMIT_HELP = "the revision measured (git's, where this is a checkout)"
 _OUT_HELP = "the kernel's folder (./kernels/OPERATOR/HARDWARE)"
 

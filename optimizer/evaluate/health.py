@@ -7,51 +7,20 @@ more until somebody has looked at it.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
-from operator_registry.record import Record
 from optimizer.errors import RunnerError
 from optimizer.evaluate.child_errors import ChildError
+from optimizer.evaluate.device_state import FOLDER, DeviceState, read_state, remedy
 from optimizer.evaluate.process import Process
 from optimizer.targets.driver import open_driver
 
-CORDONED_AFTER: Final = 3
-"""Fresh processes that failed, one after another, with none between that did not."""
 _PAUSE_S: Final = 2.0
 """A driver needs a while to get over a process that it killed."""
-_FOLDER: Final = "devices"
-_FAULTS_KEPT: Final = 16
-
-
-class DeviceFault(Record):
-    """A fresh process could not use the device."""
-
-    at: str
-    reason: str
-
-
-class DeviceState(Record):
-    """What is remembered of a device."""
-
-    device: str
-    faults: tuple[DeviceFault, ...] = ()
-    """Since a process last found it well."""
-
-    @property
-    def cordoned(self) -> bool:
-        """Return whether nothing may run on it any more."""
-        return len(self.faults) >= CORDONED_AFTER
-
-    def after(self, reason: str, *, at: str) -> "DeviceState":
-        """Return the state once another fresh process has failed."""
-        faults = (*self.faults, DeviceFault(at=at, reason=reason))[-_FAULTS_KEPT:]
-        return self.model_copy(update={"faults": faults})
 
 
 class CordonedError(RunnerError):
@@ -76,7 +45,7 @@ class Watch:
     @property
     def file(self) -> Path:
         """Return where the device's state stands; to delete it lifts the cordon."""
-        return self.folder / _FOLDER / f"{self.device}.json"
+        return self.folder / FOLDER / f"{self.device}.json"
 
     def refuse_cordoned(self) -> None:
         """Refuse a device that nothing may run on.
@@ -125,26 +94,6 @@ class Watch:
 
     def _read(self) -> DeviceState:
         return read_state(self.file) or DeviceState(device=self.device)
-
-
-def remedy(file: Path) -> str:
-    """Return what is to be done about a cordoned device whose state stands in a file."""
-    return f"Reset the device or restart the machine, then delete {file}"
-
-
-def read_state(file: Path) -> DeviceState | None:
-    """Return what is remembered of a device; None where that is nothing, or damaged."""
-    with contextlib.suppress(OSError, ValidationError):
-        return DeviceState.from_json(file.read_text(encoding="utf-8"))
-    return None
-
-
-def find_states(folder: Path) -> Iterator[tuple[Path, DeviceState]]:
-    """Yield each device of which faults are remembered under a state folder, with its file."""
-    for file in sorted({*folder.glob(f"{_FOLDER}/*.json"), *folder.glob(f"*/{_FOLDER}/*.json")}):
-        state = read_state(file)
-        if state is not None and state.faults:
-            yield file, state
 
 
 def name_device(kind: str) -> str:

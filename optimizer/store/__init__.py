@@ -1,6 +1,7 @@
-"""What is being searched: goals, trials, leases. What is published lies in git, not here."""
+"""What is being searched: goals, trials, leases, devices. What is published lies in git."""
 
 from optimizer.store.alike import Alike, Tested
+from optimizer.store.devices import Devices
 from optimizer.store.goals import Goals
 from optimizer.store.graph import Graph
 from optimizer.store.ledger import Ledger
@@ -17,8 +18,10 @@ from optimizer.store.rows import (
     Delivery,
     Effect,
     NewCommand,
+    NewDevice,
     QueuedGoal,
     StoredCommand,
+    StoredDevice,
     StoredEffect,
     StoredGoal,
     StoredSearch,
@@ -36,9 +39,11 @@ __all__ = [
     "Delivery",
     "Effect",
     "NewCommand",
+    "NewDevice",
     "QueuedGoal",
     "Store",
     "StoredCommand",
+    "StoredDevice",
     "StoredEffect",
     "StoredGoal",
     "StoredSearch",
@@ -47,5 +52,5 @@ __all__ = [
 ]
 
 
-class Store(Goals, Searches, Graph, Ledger, Alike, Needs, Roles, Mail):
+class Store(Goals, Searches, Graph, Ledger, Alike, Needs, Roles, Devices, Mail):
     """The database. Every method is one transaction; call `migrate` once after the start."""

@@ -1,4 +1,4 @@
-"""What the store hands out: goals, trials, confirming runs and what passes by a code host."""
+"""What the store hands out: goals, trials, confirming runs, devices, a code host's mail."""
 
 from datetime import date
 from typing import Literal
@@ -81,6 +81,54 @@ class Cost(Record):
     source: str
     """Who spent it: ``trial``, ``confirm``, ``build``, or a proposer's name."""
     spent: Spending
+
+
+class NewDevice(Record):
+    """A device as the daemon that owns its host, or its cluster, found it."""
+
+    name: str
+    """``HOST/DEVICE``: the same at each look."""
+    host: str
+    hardware: str
+    """What its driver, or the cluster, calls its kind."""
+    arch: str = ""
+    """What the compiler would be told; empty where nobody has said."""
+    access: str = ""
+    """How a job gets at it; opaque to the store."""
+
+
+DeviceRule = Literal["cordoned", "draining"]
+Ruler = Literal["person", "health"]
+DeviceState = Literal["idle", "leased", "cordoned", "draining"]
+
+
+class StoredDevice(NewDevice):
+    """A device with what has become of it."""
+
+    rule: DeviceRule | None = None
+    """What somebody said; none where it may be leased."""
+    why: str = ""
+    ruled_by: Ruler = "health"
+    """Who said so; of one without a rule, who freed it. A lease forgets a person's word."""
+    since: float = 0.0
+    """When its state last changed."""
+    holder: str | None = None
+    task: str = ""
+    """What the holder does with it."""
+    held_until: float | None = None
+
+    def is_held(self, now: float) -> bool:
+        """Return whether somebody's lease of it has not ended."""
+        return self.holder is not None and (self.held_until or 0.0) > now
+
+    def state(self, now: float) -> DeviceState:
+        """Return what it is to whoever wants to use it; one that is drained is cordoned."""
+        held = self.is_held(now)
+        if self.rule == "draining" and held:
+            return "draining"
+        if self.rule is not None:
+            return "cordoned"
+        return "leased" if held else "idle"
 
 
 class Delivery(Record):

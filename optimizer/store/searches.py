@@ -175,6 +175,11 @@ class Searches(Sessions):
                 for row in session.scalars(query)
             )
 
+    def find_opening(self, goal_key: str) -> float | None:
+        """Return when a goal's search was opened, in seconds since 1970, if it was."""
+        with self._reading() as session:
+            return session.scalar(select(SearchRow.opened_at).where(SearchRow.goal_key == goal_key))
+
     def has_result(self, goal_key: str) -> bool:
         """Return whether a goal's search is finished."""
         query = select(SearchRow.finished_at).where(SearchRow.goal_key == goal_key)

@@ -270,3 +270,27 @@ class EffectRow(Table):
     done_at: Mapped[float | None] = mapped_column(Float)
     remote: Mapped[str | None] = mapped_column(String(64))
     error: Mapped[str | None] = mapped_column(Words)
+
+
+class DeviceRow(Table):
+    """A device of a host, who holds it, and what people or health checks said of it."""
+
+    __tablename__ = "devices"
+
+    name: Mapped[str] = mapped_column(String(200), primary_key=True)
+    host: Mapped[str] = mapped_column(String(200), index=True)
+    hardware: Mapped[str] = mapped_column(String(200))
+    """What its driver, or the cluster that it is in, calls its kind."""
+    arch: Mapped[str] = mapped_column(String(64))
+    access: Mapped[str] = mapped_column(Text)
+    """How a job gets at it, as JSON; opaque here."""
+    rule: Mapped[str | None] = mapped_column(String(16))
+    """``cordoned`` or ``draining``; none where it may be leased."""
+    why: Mapped[str] = mapped_column(Words)
+    ruled_by: Mapped[str] = mapped_column(String(16))
+    """``person`` or ``health``; of one without a rule, who freed it."""
+    since: Mapped[float] = mapped_column(Float)
+    holder: Mapped[str | None] = mapped_column(String(200))
+    task: Mapped[str] = mapped_column(Words)
+    """What the holder does with it, in words."""
+    held_until: Mapped[float | None] = mapped_column(Float)

@@ -18,6 +18,7 @@ _SIGNATURES: Final = {
     "cuDeviceGet": (ctypes.POINTER(ctypes.c_int), ctypes.c_int),
     "cuDeviceGetUuid": (_POINTER, ctypes.c_int),
     "cuDeviceGetAttribute": (ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_int),
+    "cuDeviceTotalMem_v2": (ctypes.POINTER(ctypes.c_size_t), ctypes.c_int),
     "cuDevicePrimaryCtxRetain": (ctypes.POINTER(_POINTER), ctypes.c_int),
     "cuCtxGetCurrent": (ctypes.POINTER(_POINTER),),
     "cuCtxSetCurrent": (_POINTER,),
@@ -136,12 +137,23 @@ class Driver:
         Raises:
             OSError: The device has less.
         """
-        most = ctypes.c_int()
-        self.call("cuDeviceGetAttribute", ctypes.byref(most), _MAX_SHARED_PER_BLOCK_OPTIN, device)
-        if size_bytes > most.value:
-            msg = f"a kernel wants {size_bytes} bytes of shared memory, the device has {most.value}"
+        most = self.attribute(device, _MAX_SHARED_PER_BLOCK_OPTIN)
+        if size_bytes > most:
+            msg = f"a kernel wants {size_bytes} bytes of shared memory, the device has {most}"
             raise OSError(msg)
         self.call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, size_bytes)
+
+    def attribute(self, index: int, which: int) -> int:
+        """Return an attribute of a device by its number in ``cuda.h``; it needs no context."""
+        found = ctypes.c_int()
+        self.call("cuDeviceGetAttribute", ctypes.byref(found), which, index)
+        return found.value
+
+    def memory_bytes(self, index: int) -> int:
+        """Return how much memory a device has; it needs no context."""
+        found = ctypes.c_size_t()
+        self.call("cuDeviceTotalMem_v2", ctypes.byref(found), index)
+        return found.value
 
     def device_uuid(self, index: int) -> str:
         """Return what tells a device from all others; it needs no context."""

@@ -1,6 +1,7 @@
 """What every `Runner` promises."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,12 @@ from knowledge.evidence import Evidence
 from knowledge.outcome import Failed, Passed
 from operator_registry.registry import CATALOG, load_registry
 from optimizer.candidate import Candidate
-from optimizer.evaluate.evaluator import Effort
+from optimizer.evaluate.evaluator import JUDGE_VERSION, Effort
+from optimizer.runners.access import RayAccess
 from optimizer.runners.local import LocalRunner
+from optimizer.runners.post import JudgeRequest
+from optimizer.runners.ray import local_cluster
+from optimizer.runners.remote import RemoteRunner
 from optimizer.runners.runner import Runner
 from optimizer.targets import host_cpu_arch
 from tests.fakes import FakeRunner
@@ -34,21 +39,43 @@ def make_fake(folder: Path) -> Runner:
     return FakeRunner(try_one=find, confirm_one=confirm)
 
 
-def make_local(folder: Path) -> Runner:
+def make_local(folder: Path) -> LocalRunner:
     host = load_registry(CATALOG).hardware[f"cpu-{host_cpu_arch()}"]
     effort = Effort(measure_s=0.05, pairs=2, pair_s=0.1)
     return LocalRunner(OPERATOR, host, folder=folder, effort=effort)
 
 
-MAKERS: Mapping[str, Callable[[Path], Runner]] = {"fake": make_fake, "local": make_local}
+@contextmanager
+def make_ray(folder: Path) -> Iterator[Runner]:
+    """Be a runner on a cluster of this machine, with one logical device."""
+    host = load_registry(CATALOG).hardware[f"cpu-{host_cpu_arch()}"]
+    asked = JudgeRequest(
+        operator=OPERATOR,
+        hardware=host,
+        judge_version=JUDGE_VERSION,
+        effort={"measure_s": 0.05, "pairs": 2, "pair_s": 0.1},
+    )
+    with local_cluster({f"{host.name}/slot0": 1}) as cluster:
+        (device,) = cluster.devices()
+        posts = cluster.at(RayAccess.from_json(device.access))
+        with RemoteRunner(posts, asked, samples=folder) as runner:
+            yield runner
 
 
-@pytest.fixture(scope="module", params=MAKERS)
+MAKERS: Mapping[str, Callable[[Path], AbstractContextManager[Runner]]] = {
+    "fake": lambda folder: nullcontext(make_fake(folder)),
+    "local": make_local,
+    "ray": make_ray,
+}
+SLOW = ("ray",)
+"""A cluster takes seconds to start."""
+CASES = [pytest.param(name, marks=pytest.mark.drill) if name in SLOW else name for name in MAKERS]
+
+
+@pytest.fixture(scope="module", params=CASES)
 def runner(request: pytest.FixtureRequest, state: Path) -> Iterator[Runner]:
-    runner = MAKERS[request.param](state)
-    yield runner
-    if isinstance(runner, LocalRunner):
-        runner.close()
+    with MAKERS[request.param](state) as runner:
+        yield runner
 
 
 def test_each_candidate_gets_its_evaluation_in_order(runner: Runner) -> None:

@@ -2,7 +2,7 @@
 
 The operator's ``summary`` is the script, its words between semicolons: ``say TEXT``, ``trial N``,
 ``sleep S``, ``deaf``, ``child FILE``, ``crash``, ``refuse``, ``better RATIO``, ``note FILE``,
-``incumbent FILE``, ``environment FILE``.
+``incumbent FILE``, ``environment FILE``, ``cores FILE``.
 """
 
 import os
@@ -58,6 +58,9 @@ class Script:
 
     def do_environment(self, file: str) -> None:
         Path(file).write_text("\n".join(os.environ), encoding="utf-8")
+
+    def do_cores(self, file: str) -> None:
+        Path(file).write_text(" ".join(map(str, os.sched_getaffinity(0))), encoding="utf-8")
 
     def do_sleep(self, seconds: str) -> None:
         until = time.monotonic() + float(seconds)

@@ -6,7 +6,7 @@ H200 = Host(cpu_arch="x86-64-v4", gpus=(Gpu("NVIDIA H200", "sm_90"),))
 
 
 def test_a_gpu_is_known_by_name_and_architecture() -> None:
-    assert read_gpus(["NVIDIA H200, 9.0", ""]) == (Gpu("NVIDIA H200", "sm_90"),)
+    assert read_gpus(["NVIDIA H200, 9.0, GPU-1c", ""]) == (Gpu("NVIDIA H200", "sm_90", "GPU-1c"),)
 
 
 def test_a_host_runs_its_own_hardware_only() -> None:

@@ -8,7 +8,8 @@ import pytest
 from optimizer.doctor import find_devices
 from optimizer.errors import RunnerError
 from optimizer.evaluate import health
-from optimizer.evaluate.health import CordonedError, DeviceState, Watch
+from optimizer.evaluate.device_state import DeviceState
+from optimizer.evaluate.health import CordonedError, Watch
 from optimizer.evaluate.probing import probe, probe_answer
 from optimizer.evaluate.process import Place, Process
 from optimizer.evaluate.sandbox import ChildError

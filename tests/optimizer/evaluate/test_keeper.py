@@ -12,9 +12,10 @@ from knowledge.evidence import Evidence
 from knowledge.outcome import Failed, Incorrect, Passed
 from operator_registry.hardware import HardwareSpec
 from optimizer.candidate import Candidate
+from optimizer.evaluate.device_state import find_states
 from optimizer.evaluate.evaluator import Effort, Evaluator
 from optimizer.evaluate.handing import fetch, offer
-from optimizer.evaluate.health import Watch, find_states
+from optimizer.evaluate.health import Watch
 from optimizer.evaluate.keeping import KeptMemory
 from optimizer.evaluate.lenders import make_lender
 from optimizer.evaluate.memory import SharedFolder
