@@ -143,6 +143,7 @@ def open_bot(
             signing_key=settings.signing_key,
             accept_weak_sandbox=settings.accept_weak_sandbox,
             warm_start=settings.warm_start,
+            model=settings.model,
             holder=role.holder,
             clock=clock,
             gate=gate,

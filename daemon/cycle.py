@@ -30,6 +30,7 @@ from daemon.watch import Broken, Changed, Watch
 from optimizer.errors import KeyFileError
 from optimizer.job import OptimizeRequest, OptimizeResult, PhaseEvent
 from optimizer.kernel import VERIFICATIONS
+from optimizer.propose.model import ModelSettings
 from optimizer.store import QueuedGoal, Store, StoredGoal
 
 log = find_log(__name__)
@@ -61,6 +62,8 @@ class Cycle:
     accept_weak_sandbox: bool = False
     warm_start: float = 0.1
     """See `OptimizeRequest.warm_start`."""
+    model: ModelSettings | None = None
+    """What proposes beside this program, in searches on this machine."""
     on_progress: Callable[[Work, Progress], None] = lambda _work, _event: None
     is_away: Callable[[str], bool] = lambda _key: False
     """Whether the search of a goal's key runs on another machine; a later turn asks again."""
@@ -272,6 +275,7 @@ class Cycle:
             published_folders=self._kin(goal, work, revision),
             warm_start=self.warm_start,
             accept_weak_sandbox=self.accept_weak_sandbox,
+            model=self.model,
         )
 
     def _incumbent(self, goal: StoredGoal, revision: str) -> Path | None:

@@ -5,11 +5,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from optimizer.propose.model import Mode, ModelSettings
 
 PREFIX = "KERNELEVOLVE_"
 LogFormat = Literal["auto", "json", "text"]
-_FILES = frozenset({"ceilings", "github_private_key", "signing_key", "webhook_secrets"})
+_FILES = frozenset(
+    {"ceilings", "github_private_key", "llm_key_file", "signing_key", "webhook_secrets"}
+)
 _LAST_PORT = 65535
 _SHORTEST_SECRET = 16
 _MOST_SECRETS = 2
@@ -75,6 +87,29 @@ class Settings(BaseModel):
     """Public keys in hex, by commas. Where there are some, `verify` asks for one's signature."""
     accept_weak_sandbox: bool = False
     """Let foreign proposers' candidates run where `doctor` misses a wall around foreign code."""
+    llm_url: str = Field(default="", pattern=r"^(https?://[^\s@?#]+)?$")
+    """Where a language model is served that talks as OpenAI's do; empty for none."""
+    llm_model: str = Field(default="", max_length=200)
+    """As that endpoint calls it; candidates that it writes bear this name."""
+    llm_key_file: Path | None = None
+    """The file with the endpoint's key alone; jobs get its path, never the key."""
+    llm_mode: Mode = "both"
+    """``write``: it writes kernels. ``direct``: it picks among our own moves."""
+    llm_temperature: float = Field(default=0.6, ge=0, le=2)
+    llm_max_tokens: int = Field(default=8192, ge=16, le=1_000_000)
+    """Of a reply."""
+    llm_prompt_tokens: int = Field(default=24_000, ge=500, le=1_000_000)
+    """Of a prompt: what is least important is left out."""
+    llm_timeout_s: float = Field(default=90.0, gt=0)
+    llm_at_once: int = Field(default=2, ge=1, le=64)
+    """So many questions are put at the same time."""
+    llm_usd_in: float = Field(default=0.0, ge=0)
+    """What a million tokens of prompts cost."""
+    llm_usd_out: float = Field(default=0.0, ge=0)
+    """What a million tokens of replies cost."""
+    llm_search_tokens: int | None = Field(default=None, gt=0)
+    """A search takes no more of the model, restarts included."""
+    llm_search_usd: float = Field(default=5.0, gt=0)
     author_name: str = Field(default="kernelevolve", min_length=1)
     author_email: str = Field(default="kernelevolve@localhost", min_length=1)
 
@@ -85,6 +120,34 @@ class Settings(BaseModel):
             msg = f"ports end at {_LAST_PORT}"
             raise ValueError(msg)
         return listen
+
+    @model_validator(mode="after")
+    def _name_a_model_and_its_place(self) -> Self:
+        if bool(self.llm_url) != bool(self.llm_model):
+            msg = f"{PREFIX}LLM_URL and {PREFIX}LLM_MODEL are set both or neither"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def model(self) -> ModelSettings | None:
+        """Return the language model that proposes in searches; None for none."""
+        if not self.llm_url:
+            return None
+        return ModelSettings(
+            url=self.llm_url,
+            name=self.llm_model,
+            key_file=self.llm_key_file,
+            mode=self.llm_mode,
+            temperature=self.llm_temperature,
+            reply_tokens=self.llm_max_tokens,
+            prompt_tokens=self.llm_prompt_tokens,
+            timeout_s=self.llm_timeout_s,
+            at_once=self.llm_at_once,
+            usd_in=self.llm_usd_in,
+            usd_out=self.llm_usd_out,
+            search_tokens=self.llm_search_tokens,
+            search_usd=self.llm_search_usd,
+        )
 
     @property
     def store_url(self) -> str:
@@ -188,6 +251,9 @@ def _explain(error: ValidationError) -> str:
     known = ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
     lines = []
     for fault in error.errors():
+        if not fault["loc"]:  # of several settings together
+            lines.append(fault["msg"])
+            continue
         name = PREFIX + str(fault["loc"][0]).upper()
         if fault["type"] == "extra_forbidden":
             lines.append(f"{name}: no such setting; there are {known}")

@@ -10,6 +10,7 @@ OptimizerError
 ├── KernelFolderError    a published kernel's folder is damaged or of another version
 ├── LandscapeError       a recorded landscape's file is damaged, or lacks points
 ├── KeyFileError         a signing key's file can't be read or written
+├── ModelKeyError        the key of a model's endpoint can't be read, or others could read it
 ├── DegenerateOperatorError  (evaluate.admission) the operator's checks accept what nobody computed
 ├── UnsupportedDeviceError  the kernel is for a device that is not here
 └── RunnerError          the machine failed, so nothing is known of the candidate
@@ -62,6 +63,14 @@ class KeyFileError(OptimizerError):
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path} is no signing key: {reason}")
+        self.path = path
+
+
+class ModelKeyError(OptimizerError):
+    """The key of a language model's endpoint can't be read, or others could read it."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"the model's key in {path} can't be used: {reason}")
         self.path = path
 
 

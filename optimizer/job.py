@@ -18,6 +18,7 @@ from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
 from optimizer.landscapes.search_table import SearchSummary
 from optimizer.spending import Allowance
+from optimizer.propose.model import ModelSettings
 from optimizer.throughput_table import ThroughputSummary
 
 FIRST_ALPHA = 0.00025
@@ -57,6 +58,8 @@ class OptimizeRequest(Record):
     """The search ends with a candidate of so many times its best peer's speed."""
     roofline_percent: float | None = Field(default=None, ge=0)
     """The search ends with a candidate so near the time that the device's memory allows."""
+    model: ModelSettings | None = None
+    """The language model that proposes beside this program; None for none."""
 
 
 class OptimizeResult(Record):

@@ -52,6 +52,8 @@ from optimizer.landscapes.bench_search import bench_search
 from optimizer.landscapes.recording import bench_landscapes
 from optimizer.optimize import Workshop, optimize
 from optimizer.processor_time import count_cpu_s
+from optimizer.propose.caller import Caller
+from optimizer.propose.models import make_caller
 from optimizer.propose.synthesis.make import make_proposers
 from optimizer.redteam.run import redteam
 from optimizer.runners.local import LocalRunner
@@ -82,7 +84,9 @@ def run_optimize(request: OptimizeRequest, tell: Tell, stopped: Stopped) -> Opti
         workshop = Workshop(
             store=store,
             runner=runner,
-            make_proposers=lambda: make_proposers(request.operator, request.hardware),
+            make_proposers=lambda: make_proposers(
+                request.operator, request.hardware, caller=_make_caller(request)
+            ),
             judge_version=JUDGE_VERSION,
             clock=CLOCK,
             tell=tell,
@@ -186,6 +190,17 @@ TASKS: Mapping[str, Task] = {
     "admit": Task(AdmitRequest, run_admit),
     "doctor": Task(DoctorRequest, run_doctor),
 }
+
+
+def _make_caller(request: OptimizeRequest) -> Caller | None:
+    if request.model is None:
+        return None
+    return make_caller(
+        request.model,
+        state_folder=request.state_folder,
+        goal_key=request.goal_key,
+        budget_s=request.budget_s,
+    )
 
 
 def _runner(request: OptimizeRequest | EvaluateRequest) -> LocalRunner:

@@ -80,6 +80,7 @@ def optimize(args: Namespace, terminal: Terminal) -> int:
         trials=args.trials,
         fitness=args.fitness,
         roofline_percent=args.roofline,
+        model=settings.model,
     )
     title = f"{operator.name} on {hardware.name}"
     result = run_job("optimize", request, title, terminal)

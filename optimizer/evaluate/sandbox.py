@@ -26,6 +26,7 @@ from optimizer.evaluate.guards import Guard
 from optimizer.evaluate.limits import Limits, terms_of
 from optimizer.evaluate.scratch import make_scratch
 from optimizer.evaluate.sweeping import MARK, kill_group
+from optimizer.evaluate.walls_layout import readable
 from optimizer.evaluate.walls_terms import Terms
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "ChildTimedOutError",
     "Limits",
     "call",
+    "shows",
     "start",
 ]
 _ROOT = Path(__file__).parents[2]
@@ -73,6 +75,13 @@ def start(function: str, *, limits: Limits | None = None) -> "Child":
     Where `function` names a class, one instance of it answers all messages.
     """
     return Child(function, limits or Limits())
+
+
+def shows(path: Path) -> bool:
+    """Return whether a child is shown a file beside the folders that it is given."""
+    shown = {Path(folder) for folder in readable(os.environ)}
+    forms = (path.absolute(), path.resolve())
+    return any(not shown.isdisjoint([form, *form.parents]) for form in forms)
 
 
 class Child:

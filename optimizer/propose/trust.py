@@ -5,12 +5,13 @@ from typing import Final
 
 from optimizer.errors import WeakSandboxError
 from optimizer.evaluate.guards import Guard
+from optimizer.propose.directive import Director
 from optimizer.propose.proposer import Proposer
 from optimizer.propose.synthesis.proposer import SynthesisProposer
 from optimizer.propose.tuner import Tuner
 
-OURS: Final = (SynthesisProposer, Tuner)
-"""What these write is this program's own code; all others' is foreign."""
+OURS: Final = (SynthesisProposer, Tuner, Director)
+"""What these offer is this program's own code, whoever picks it; all others' is foreign."""
 
 
 def refuse_untrusted(

@@ -1,6 +1,12 @@
 """What every proposer keeps to."""
 
+import atexit
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from time import monotonic, sleep
 
 import pytest
 
@@ -11,11 +17,17 @@ from optimizer.binding import instances
 from optimizer.candidate import Candidate, load_tunables
 from optimizer.expression import names_in
 from optimizer.plan import Launch
+from optimizer.propose.caller import Caller
+from optimizer.propose.directive import Director
+from optimizer.propose.exchange import Journal
+from optimizer.propose.model import Answered, ModelSettings, Question, Unanswered
 from optimizer.propose.proposer import NodeContext, Proposer, ScriptedProposer
+from optimizer.propose.purse import Purse
 from optimizer.propose.synthesis.graph import Graph
 from optimizer.propose.synthesis.make import capture_forms
 from optimizer.propose.synthesis.proposer import SynthesisProposer
 from optimizer.propose.tuner import Tuner
+from optimizer.propose.writer import Writer
 
 REGISTRY = load_registry(CATALOG)
 OPERATOR: Operator = REGISTRY.operators["softmax"]
@@ -45,11 +57,49 @@ def scripted(graphs: list[Graph], language: str) -> tuple[Proposer, NodeContext]
     return ScriptedProposer(drafts), NodeContext()
 
 
+@dataclass
+class Scripted:
+    """A model that writes the same three kernels for ever, and picks the first move."""
+
+    parent: Candidate
+    said: int = 0
+
+    def ask(self, question: Question, *, within_s: float) -> Answered | Unanswered:
+        if question.form:
+            return Answered(text='{"moves": [1]}')
+        self.said += 1
+        sign = "//" if self.parent.plan.language == "cpp" else "#"
+        code = f"{self.parent.code}\n{sign} number {self.said % 3}"
+        return Answered(text=f"I share the rows among threads.\n```\n{code}\n```")
+
+
+def make_scripted_caller(parent: Candidate) -> Caller:
+    settings = ModelSettings(url="http://127.0.0.1:9/v1", name="scripted")
+    journal = Journal(Path(mkdtemp(prefix="exchanges-")))
+    atexit.register(rmtree, journal.folder)
+    return Caller(Scripted(parent), settings, journal, Purse(settings), sleep, monotonic)
+
+
+def writer(graphs: list[Graph], language: str) -> tuple[Proposer, NodeContext]:
+    parent = SynthesisProposer(OPERATOR, graphs, HARDWARE[language]).drafts[0]
+    caller = make_scripted_caller(parent)
+    node = NodeContext(parent, Passed(times=()), fitness=1.0)
+    return Writer(OPERATOR, HARDWARE[language], caller), node
+
+
+def director(graphs: list[Graph], language: str) -> tuple[Proposer, NodeContext]:
+    synthesis = SynthesisProposer(OPERATOR, graphs, HARDWARE[language])
+    caller = make_scripted_caller(synthesis.drafts[0])
+    return Director(OPERATOR, HARDWARE[language], caller, (synthesis, Tuner())), NodeContext()
+
+
 PROPOSERS: dict[str, Make] = {
     "synthesis": synthesis,
     "refactoring": refactoring,
     "tuner": tuner,
     "scripted": scripted,
+    "writer": writer,
+    "director": director,
 }
 
 

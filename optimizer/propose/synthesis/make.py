@@ -1,4 +1,4 @@
-"""The proposers of a search: the reference captured in a child, the synthesiser and the tuner."""
+"""The proposers of a search: the synthesiser, after a capture in a child, the tuner, a model."""
 
 from collections.abc import Iterator
 
@@ -6,29 +6,42 @@ from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.errors import CaptureError
 from optimizer.evaluate import sandbox
+from optimizer.propose.caller import Caller
+from optimizer.propose.models import make_model_proposers
 from optimizer.propose.proposer import Proposer
 from optimizer.propose.synthesis.graph import CaptureReply, CaptureRequest, Graph
 from optimizer.propose.synthesis.proposer import SynthesisProposer
 from optimizer.propose.tuner import Tuner
+from optimizer.propose.writer import Writer
 
 CAPTURE = "optimizer.propose.synthesis.capture:answer"
 CAPTURE_S = 120.0
 """How long the capture of one form may take; importing torch is part of the first."""
 
 
-def make_proposers(operator: Operator, hardware: HardwareSpec) -> tuple[Proposer, ...]:
+def make_proposers(
+    operator: Operator, hardware: HardwareSpec, *, caller: Caller | None = None
+) -> tuple[Proposer, ...]:
     """Return the proposers for an operator, in the order in which a search asks them.
 
+    Args:
+        operator: What is computed.
+        hardware: On what.
+        caller: Asks the language model, where there is one.
+
     Raises:
-        CaptureError: Neither the reference nor an equivalent can be synthesised; says why.
+        CaptureError: Neither the reference nor an equivalent can be synthesised, and no model
+            writes kernels either; says why.
     """
     graphs, reasons = capture_forms(operator)
     synthesis = SynthesisProposer(operator, graphs, hardware)
-    if not synthesis.drafts:
+    own = (synthesis, Tuner(hardware))
+    models = make_model_proposers(operator, hardware, caller, own=own) if caller else ()
+    if not synthesis.drafts and not any(isinstance(model, Writer) for model in models):
         why = "; ".join([*reasons, *synthesis.reasons])
         msg = f"{operator.name} can't be synthesised for {hardware.name}: {why}"
         raise CaptureError(msg)
-    return (synthesis, Tuner(hardware))
+    return (*own, *models)
 
 
 def capture_forms(operator: Operator) -> tuple[list[Graph], list[str]]:

@@ -1,0 +1,195 @@
+"""What a proposer that is no part of this program may be told of a trial (pure).
+
+Sizes, seeds and values that the judge drew stay with it: who knows them can compute for them
+alone. Of a disagreement only its kind is told, of a log no number that the model has not seen, and
+of what happened while a candidate ran nothing that the candidate could have put in words.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from knowledge.fitness import find_best_peer, pick_figure
+from knowledge.outcome import (
+    Cheated,
+    Counterexample,
+    Failed,
+    Incorrect,
+    Outcome,
+    Passed,
+    TimedOut,
+    WorkloadTime,
+)
+from knowledge.roofline import UnboundAxisError, memory_bound_ms
+from operator_registry.hardware import HardwareSpec
+from operator_registry.registry import Operator
+from optimizer.candidate import Candidate
+from optimizer.propose.fence import fence, one_line
+
+_LOG: Final = 1500
+"""Characters of a log."""
+_HIDDEN: Final = "#"
+_WORD: Final = re.compile(r"\w+")
+_DIGIT: Final = re.compile(r"\d")
+_PLACE: Final = re.compile(r"[\w./-]*\.(?:cpp|py):(\d{1,5})(?::\d{1,5})?(?=[:,\s])")
+"""Where in the candidate's own code a compiler found something."""
+_VOCABULARY: Final = frozenset((
+    "0", "1", "2", "float16", "float32", "float64", "bfloat16", "int8", "uint8", "int16", "int32",
+    "int64", "uint16_t", "uint32_t", "uint64_t", "int8_t", "int16_t", "int32_t", "int64_t",
+    "uint8_t", "bf16", "fp16", "fp32", "fp64", "i1", "i32", "i64", "f16", "f32", "f64",
+    "log2", "exp2", "avx2", "x86",
+))  # fmt: skip
+_CRASHES: Final = (
+    (re.compile(r"SIGSEGV|SIGBUS|illegal (?:memory )?access|misaligned"),
+     "it read or wrote memory that is not its own"),
+    (re.compile(r"SIGFPE"), "it divided an integer by zero"),
+    (re.compile(r"SIGILL"), "it used an instruction that this device lacks"),
+    (re.compile(r"SIGABRT|assert"), "it aborted"),
+    (re.compile(r"out of (?:memory|resource)|MemoryError|bad_alloc|OutOfResources"),
+     "it took more memory or registers than there are"),
+    (re.compile(r"SIGKILL|exited with code"), "its process ended"),
+)  # fmt: skip
+_FORMS: Final = (
+    ("is written to", "it writes to memory that is not its to write: an input, or beside a tensor"),
+    ("has the shape", "an output has a wrong shape"),
+    ("has the dtype", "an output has a wrong dtype"),
+    ("members, wanted", "an output has a wrong number of members"),
+    ("between two runs", "two runs on the same inputs differ"),
+    ("must be exact", "elements differ that must be exact"),
+    ("is not finite where", "it is not finite where it must be, or finite where it must not be"),
+    ("-norm is", "the error is larger than allowed"),
+)
+"""Kinds of disagreement by what the judge's own reasons say of them."""
+
+
+def tell(outcome: Outcome, candidate: Candidate, operator: Operator, hardware: HardwareSpec) -> str:
+    """Return how a trial ended, and what holds the candidate back, in lines."""
+    match outcome:
+        case Passed():
+            return "\n".join(_tell_passed(outcome, operator, hardware))
+        case Incorrect():
+            return _tell_incorrect(outcome, operator)
+        case Failed(stage=stage, log=log):
+            if stage in ("screen", "build"):
+                seen = known_words(candidate.code, candidate.plan.to_json(), operator.to_json())
+                hidden = hide_numbers(log, seen)
+                what = "the compiler's messages" if stage == "build" else "why it was not built"
+                return f"It failed before it ran.\n{fence(what, hidden, longest=_LOG)}"
+            return f"It failed while it ran: {_crash(log)}."
+        case TimedOut(stage=stage, deadline_s=deadline_s):
+            return f"It was still busy after {deadline_s:.0f} s ({stage}) and was ended."
+        case Cheated(guard=guard):
+            return (
+                "The judge refused it: its time or its output was not earned by computing "
+                f"(guard: {one_line(guard, longest=60)}). Compute all outputs in each call."
+            )
+
+
+def tell_shortly(outcome: Outcome, fitness: float) -> str:
+    """Return the same in a few words."""
+    match outcome:
+        case Passed(times=()):
+            return "passed, not timed"
+        case Passed():
+            return f"passed, {fitness:.2f}x the best peer's speed"
+        case Incorrect(reason=reason):
+            return f"incorrect: {_form(reason)}"
+        case Failed(stage=stage):
+            return f"failed ({stage})"
+        case TimedOut(stage=stage):
+            return f"too slow, ended ({stage})"
+        case Cheated():
+            return "refused as a cheat"
+
+
+def known_words(*texts: str) -> frozenset[str]:
+    """Return the words of texts that a model has seen."""
+    return frozenset(word for text in texts for word in _WORD.findall(text)) | _VOCABULARY
+
+
+def hide_numbers(log: str, seen: frozenset[str]) -> str:
+    """Return a log without the digits of any word that is not among those seen."""
+
+    def hide(found: re.Match[str]) -> str:
+        word = found.group()
+        return word if word in seen or not _DIGIT.search(word) else _DIGIT.sub(_HIDDEN, word)
+
+    parts: list[str] = []
+    last = 0
+    for place in _PLACE.finditer(log):
+        parts += [_WORD.sub(hide, log[last : place.start()]), f"line {place.group(1)}"]
+        last = place.end()
+    parts.append(_WORD.sub(hide, log[last:]))
+    return "".join(parts)
+
+
+def _tell_passed(outcome: Passed, operator: Operator, hardware: HardwareSpec) -> Iterable[str]:
+    if not outcome.times:
+        yield "It is correct. There was no device here to time it on."
+        return
+    figure = pick_figure(outcome.times)
+    yield f"It is correct. Its times on the public workloads ({figure}), in ms:"
+    for time in outcome.times:
+        mine = getattr(time, figure)
+        line = f"- {time.workload}: {mine:.4g}"
+        if peer := find_best_peer(time, figure):
+            best = getattr(peer, figure)
+            line += f", best peer {best:.4g} ({one_line(peer.name, longest=60)})"
+            line += f", ratio {best / mine:.2f}"
+        yield line + _tell_roofline(time, mine, operator, hardware)
+    if outcome.library_only:
+        yield "It only calls the library, so it can't be a win: write a kernel."
+
+
+def _tell_roofline(
+    time: WorkloadTime, mine_ms: float, operator: Operator, hardware: HardwareSpec
+) -> str:
+    public = {workload.name: workload for workload in operator.spec.workloads}
+    workload = public.get(time.workload)
+    if workload is None:
+        return ""
+    try:
+        least_ms = memory_bound_ms(operator.spec, workload.sizes, hardware, dtypes=workload.dtypes)
+    except UnboundAxisError:  # the data decide a size
+        return ""
+    return f"; DRAM alone takes {least_ms:.3g}, so it runs at {least_ms / mine_ms:.0%} of that"
+
+
+def _tell_incorrect(outcome: Incorrect, operator: Operator) -> str:
+    lines = [f"It is incorrect: {_form(outcome.reason)}."]
+    if example := outcome.counterexample:
+        lines += _tell_example(example, operator)
+    return "\n".join(lines)
+
+
+def _tell_example(example: Counterexample, operator: Operator) -> Iterable[str]:
+    if example.output in operator.spec.outputs:
+        yield f"- output: {example.output}"
+    public = [w.name for w in operator.spec.workloads if w.sizes == example.sizes]
+    yield f"- where: {f'workload {public[0]}' if public else 'at a size that the judge drew'}"
+    admitted = operator.spec.dtypes
+    dtypes = [f"{n}={d}" for n, d in example.dtypes.items() if d in admitted.get(n, ())]
+    if dtypes:
+        yield f"- dtypes: {', '.join(dtypes)}"
+    yield f"- values: {example.distribution}{'' if example.scale == 1 else ', scaled'}"
+    yield f"- kind: {_kind(example.got)} where {_kind(example.wanted)} is wanted"
+
+
+def _kind(value: str) -> str:
+    text = value.strip().lower().lstrip("+-")
+    if text.startswith("nan"):
+        return "NaN"
+    if text.startswith("inf"):
+        return "an infinity"
+    try:
+        return "zero" if float(text) == 0 else "another number"
+    except ValueError:
+        return "another value"
+
+
+def _form(reason: str) -> str:
+    return next((words for sign, words in _FORMS if sign in reason), "an output disagrees")
+
+
+def _crash(log: str) -> str:
+    return next((words for sign, words in _CRASHES if sign.search(log)), "it raised an error")
