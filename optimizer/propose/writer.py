@@ -12,7 +12,7 @@ from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError
 from optimizer.propose.caller import Caller, Wish
-from optimizer.propose.fence import fence, shorten
+from optimizer.propose.fence import fence
 from optimizer.propose.model import Answered, Message, Unanswered
 from optimizer.propose.prompt import assemble, node_parts, task_parts
 from optimizer.propose.proposer import NodeContext
@@ -22,7 +22,12 @@ from optimizer.spending import Spending
 
 log = structlog.get_logger()
 _ECHO: Final = 6_000
-"""Characters of a reply that are shown to the model again."""
+"""Characters of a reply, and of what was wrong with it, that are shown to the model again."""
+_FAULT: Final = 600
+_FOR_REPAIR: Final = 8
+"""One part of so many of a prompt's tokens is kept free, so that a reply can be asked for again."""
+_FRAME_BYTES: Final = 128
+"""What a chat template puts around the further turns."""
 _SEEDS: Final = 1 << 31
 _TWISTS: Final = (
     "Take the approach that you think is the fastest.",
@@ -94,9 +99,13 @@ class Writer:
             parts,
             closing,
             gauge=self.caller.gauge,
-            most_tokens=self.caller.settings.prompt_tokens,
+            most_tokens=self._prompt_tokens - self._prompt_tokens // _FOR_REPAIR,
         )
         return Wish(messages, seed=(node.seed + number) % _SEEDS)
+
+    @property
+    def _prompt_tokens(self) -> int:
+        return self.caller.settings.prompt_tokens
 
     def _read(self, said: Answered | Unanswered, node: NodeContext) -> Candidate | Unusable:
         if isinstance(said, Unanswered):
@@ -117,7 +126,7 @@ class Writer:
     ) -> list[Candidate]:
         """Return what was made, those that went wrong once asked for again."""
         again = [
-            _again(wish, said, fault)
+            self._again(wish, said, fault)
             for wish, said, fault in zip(wishes, answers, read, strict=False)
             if isinstance(said, Answered) and isinstance(fault, Unusable)
         ]
@@ -134,18 +143,18 @@ class Writer:
     def _ask_again(self, wishes: Sequence[Wish]) -> Sequence[Answered | Unanswered]:
         return self.caller.ask(wishes, source=self.name) if wishes else ()
 
-
-def _again(wish: Wish, said: Answered, fault: Unusable) -> Wish:
-    """Return the question once more, with the reply and what was wrong with it."""
-    told = fence("what was wrong with your reply", fault.reason, longest=_ECHO)
-    closing = f"That can't be used.\n{told}\nReply again, in full, in the form that was asked for."
-    return Wish(
-        (
-            *wish.messages,
-            Message(role="assistant", text=shorten(said.text, _ECHO) or "(nothing)"),
-            Message(role="user", text=closing),
-        ),
-        seed=wish.seed,
-        form=wish.form,
-        most_tokens=wish.most_tokens,
-    )
+    def _again(self, wish: Wish, said: Answered, fault: Unusable) -> Wish:
+        """Return the question once more, with as much of the reply as there is room for."""
+        told = fence("what was wrong with your reply", fault.reason, longest=_FAULT)
+        closing = f"That can't be used.\n{told}\nReply again, in full, in the form asked for."
+        taken = sum(len(m.text.encode()) for m in wish.messages) + len(closing.encode())
+        room = self.caller.gauge.fitting(self._prompt_tokens) - taken - _FRAME_BYTES
+        echo = said.text.encode()[-max(0, min(_ECHO, room)) :].decode(errors="ignore")
+        return Wish(
+            (
+                *wish.messages,
+                Message(role="assistant", text=echo if room > 0 and echo else "(nothing)"),
+                Message(role="user", text=closing),
+            ),
+            seed=wish.seed,
+        )

@@ -17,7 +17,7 @@ PAIRS = Operator(
             Workload(name="w1", sizes={"rows": 64, "cols": 512}, dtypes={"T": "float32"}),
         ),
     ),
-    source='''"""The sum of the products of all pairs: ``y[r] = sum over i, j of x[r, i] * x[r, j]``."""
+    source='''"""The sum of the products of all pairs: ``y[r] = sum of x[r, i] * x[r, j]``."""
 
 from torch import Tensor
 

@@ -295,3 +295,16 @@ def test_a_failure_of_the_parent_reaches_the_model(make: Make) -> None:
     make_writer(caller).propose(node, 1)
 
     assert "line 2: error: ;" in server.prompts[0]
+
+
+@pytest.mark.parametrize("lines", [0, 3, 5000])
+def test_a_question_that_is_put_again_keeps_to_the_budget(make: Make, lines: int) -> None:
+    """However long the reply was that went wrong."""
+    lazy = Says("I am lazy.\n" * lines, usage=None)
+    caller, server = make(lambda n, _: kernel("second") if n == 2 else lazy, prompt_tokens=2200)
+
+    make_writer(caller).propose(NodeContext(), 1)
+
+    sizes = [len(prompt.encode()) for prompt in server.prompts]
+    assert len(sizes) == 2
+    assert caller.gauge.estimate(max(sizes)) <= 2200
