@@ -64,7 +64,7 @@ def reach(trials: Sequence[Trial], starts: set[str]) -> set[str]:
 
 @given(shape=shapes())
 @settings(
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
