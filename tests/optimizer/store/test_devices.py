@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from optimizer.store import NewDevice, Store, StoredDevice
@@ -7,12 +5,9 @@ from optimizer.store import NewDevice, Store, StoredDevice
 GPU, CPU = (NewDevice(name=f"a/{name}", host="a", hardware=name) for name in ("gpu", "cpu"))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = Store(f"sqlite:///{tmp_path / 'store.sqlite'}")
-    store.migrate()
+@pytest.fixture(autouse=True)
+def seen(store: Store) -> None:
     store.note_devices(["a"], [GPU, CPU], now=1)
-    return store
 
 
 def lease(store: Store, holder: str, *, now: float = 2) -> StoredDevice | None:
