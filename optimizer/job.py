@@ -16,7 +16,7 @@ from operator_registry.record import Record
 from operator_registry.registry import Operator
 from optimizer.aa_table import AaSummary
 from optimizer.candidate import Candidate
-from optimizer.landscapes.search_table import SearchSummary
+from optimizer.landscapes.search_record import SearchSummary
 from optimizer.propose.model import ModelSettings
 from optimizer.runners.access import LentDevice
 from optimizer.spending import Allowance

@@ -1,10 +1,9 @@
 """The search bench: every policy on every landscape, beside random search and TPE."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
@@ -14,11 +13,10 @@ from optimizer.events import Tell
 from optimizer.job import PhaseEvent, SearchBenchRequest, SearchBenchResult
 from optimizer.landscapes.courses import Course, RandomCourse, SearchCourse, race
 from optimizer.landscapes.landscape import Landscape, load_landscapes
+from optimizer.landscapes.search_record import SearchRow, SearchTable
 from optimizer.landscapes.search_table import (
     RANDOM,
     TPE,
-    SearchRow,
-    SearchTable,
     find_failures,
     summarise,
     to_markdown,
@@ -51,29 +49,17 @@ def bench_search(
         LandscapeError: There is no landscape, or a file is damaged or lacks points.
     """
     landscapes = load_landscapes(request.folder)
-    rows: dict[tuple[str, str], SearchRow] = {
-        (row.landscape, row.method): row for row in _known_rows(request)
-    }
-    for row in _races(request, landscapes, rows, tell, stopped):
-        rows[row.landscape, row.method] = row
     wanted = [(landscape.name, method) for landscape in landscapes for method in methods()]
-    found = tuple(rows[key] for key in wanted if key in rows)
-    table = SearchTable(
-        command=request.command,
-        environment={
-            "python": platform.python_version(),
-            "numpy": version("numpy"),
-            "optuna": version("optuna"),
-        },
-        summary=summarise(found, default=DEFAULT),
-        rows=found,
-    )
-    _write(request.file, table)
+    rows = {(row.landscape, row.method): row for row in _known_rows(request)}
+    table = _write(request, [rows[key] for key in wanted if key in rows])
+    for row in _races(request, landscapes, dict(rows), tell, stopped):
+        rows[row.landscape, row.method] = row
+        table = _write(request, [rows[key] for key in wanted if key in rows])
     return SearchBenchResult(
         file=request.file,
         summary=table.summary,
         failures=tuple(find_failures(table.summary)),
-        unfinished=len(wanted) - len(found),
+        unfinished=len(wanted) - len(table.rows),
     )
 
 
@@ -118,12 +104,25 @@ def _known_rows(request: SearchBenchRequest) -> tuple[SearchRow, ...]:
     )
 
 
-def _write(file: Path, table: SearchTable) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+def _write(request: SearchBenchRequest, rows: Sequence[SearchRow]) -> SearchTable:
+    """Write the table of what is there so far, and return it."""
+    table = SearchTable(
+        command=request.command,
+        environment={
+            "python": platform.python_version(),
+            "numpy": version("numpy"),
+            "optuna": version("optuna"),
+        },
+        summary=summarise(rows, default=DEFAULT),
+        rows=tuple(rows),
+    )
+    request.file.parent.mkdir(parents=True, exist_ok=True)
     head = table.model_copy(update={"rows": ()}).to_json(indent=2)
     body = ",\n".join(f"    {row.to_json()}" for row in table.rows)
-    replace_file(file, head.removesuffix('"rows": []\n}') + f'"rows": [\n{body}\n  ]\n}}\n')
-    replace_file(file.with_suffix(".md"), to_markdown(table))
+    text = head.removesuffix('"rows": []\n}') + f'"rows": [\n{body}\n  ]\n}}\n'
+    replace_file(request.file, text)
+    replace_file(request.file.with_suffix(".md"), to_markdown(table))
+    return table
 
 
 def _start(policy: str, landscape: Landscape, seed: int) -> Course:

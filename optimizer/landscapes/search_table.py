@@ -1,14 +1,20 @@
 """``search.json`` and its Markdown: how many evaluations each way of searching takes (pure)."""
 
 import math
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Final
 
-from pydantic import Field
+import numpy as np
+from numpy.typing import NDArray
 
-from operator_registry.record import Record
+from optimizer.landscapes.search_record import (
+    Group,
+    Interval,
+    SearchRow,
+    SearchSummary,
+    SearchTable,
+)
 
 RANDOM: Final = "random"
 TPE: Final = "tpe"
@@ -16,64 +22,6 @@ MOST_OF_RANDOM: Final = 1 / 3
 """The default may need this share of random search's evaluations."""
 _DRAWS: Final = 2000
 _LEVEL: Final = 0.95
-
-
-class SearchRow(Record):
-    """One way of searching on one landscape."""
-
-    landscape: str
-    held_out: bool
-    points: int
-    near_share: float
-    """The share of points within 5 % of the optimum."""
-    method: str
-    evaluations: tuple[int, ...] = Field(min_length=1)
-    """Of each seed: until within 5 % of the optimum; at most as many as there are points."""
-    commit: str
-
-
-class Interval(Record):
-    """A ratio with its bootstrap interval, drawn over the seeds of each landscape."""
-
-    low: float
-    estimate: float
-    high: float
-
-
-class Group(Record):
-    """Each method in sum over some landscapes."""
-
-    landscapes: int
-    evaluations_to_5_percent: dict[str, float]
-    """By method: the geometric mean over landscapes of the mean over seeds."""
-    versus_random: dict[str, Interval]
-    """By method: its evaluations over random search's."""
-    versus_tpe: dict[str, Interval]
-
-
-class SearchSummary(Record):
-    """The table in few numbers."""
-
-    landscapes: int
-    seeds: int
-    default: str
-    """The policy that was named as default before this run."""
-    evaluations_to_5_percent: dict[str, float]
-    """Over all landscapes, those held out too; the default's stands under ``default`` as well."""
-    tuned: Group | None
-    """Landscapes that policies may have been chosen on."""
-    held_out: Group | None
-
-
-class SearchTable(Record):
-    """``search.json``."""
-
-    schema_version: int = Field(default=1, alias="schema")
-    command: str
-    environment: dict[str, str]
-    """The versions that decide what a seed draws; no device takes part."""
-    summary: SearchSummary
-    rows: tuple[SearchRow, ...]
 
 
 def summarise(rows: Sequence[SearchRow], *, default: str) -> SearchSummary:
@@ -175,6 +123,7 @@ def _share_text(share: Interval | None) -> str:
     return "-" if share is None else f"{share.estimate:.2f} ({share.low:.2f} to {share.high:.2f})"
 
 
+Floats = NDArray[np.float64]
 Runs = Mapping[str, Sequence[int]]
 """The evaluations of each seed, by landscape."""
 
@@ -187,23 +136,22 @@ def _against(runs: Mapping[str, Runs], other: str) -> dict[str, Interval]:
 
 def _ratio(one: Runs, other: Runs) -> Interval:
     both = {name: (one[name], other[name]) for name in one if name in other}
-    rng = random.Random(0)  # noqa: S311 - resamples, no secret
-    drawn = sorted(
-        math.exp(
-            mean(
-                math.log(mean(rng.choices(ours, k=len(ours))))
-                - math.log(mean(rng.choices(theirs, k=len(theirs))))
-                for ours, theirs in both.values()
-            )
-        )
-        for _ in range(_DRAWS)
-    )
+    rng = np.random.default_rng(0)
+
+    def resampled(counts: Sequence[int]) -> Floats:
+        """Return the logarithm of the mean of each resample of some seeds."""
+        drawn = rng.choice(np.asarray(counts, dtype=np.float64), size=(_DRAWS, len(counts)))
+        logarithms: Floats = np.log(drawn.mean(axis=1))
+        return logarithms
+
+    logs = [resampled(ours) - resampled(theirs) for ours, theirs in both.values()]
+    drawn = np.exp(np.mean(logs, axis=0))
     tail = (1 - _LEVEL) / 2
     estimate = _geomean_of_means({n: pair[0] for n, pair in both.items()}) / _geomean_of_means(
         {n: pair[1] for n, pair in both.items()}
     )
-    low, high = drawn[int(tail * _DRAWS)], drawn[int((1 - tail) * _DRAWS)]
-    return Interval(low=round(low, 4), estimate=round(estimate, 4), high=round(high, 4))
+    low, high = (round(float(end), 4) for end in np.quantile(drawn, (tail, 1 - tail)))
+    return Interval(low=low, estimate=round(estimate, 4), high=high)
 
 
 def _geomean_of_means(runs: Runs) -> float:

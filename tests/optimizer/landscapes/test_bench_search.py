@@ -9,9 +9,10 @@ from optimizer.errors import LandscapeError
 from optimizer.job import PhaseEvent, SearchBenchRequest
 from optimizer.landscapes.bench_search import DEFAULT, bench_search, methods
 from optimizer.landscapes.landscape import write_landscape
-from optimizer.landscapes.search_table import SearchTable
+from optimizer.landscapes.search_record import SearchTable
 from optimizer.landscapes.spaces import HELD_OUT
 from optimizer.search.policies import POLICIES
+from optimizer.stop import StoppedError
 from tests.optimizer.landscapes.synthetic import bowl, make_landscape, rugged
 
 TINY = {"A": (1, 2, 4, 8), "B": (8, 16, 32)}
@@ -81,6 +82,19 @@ def test_after_a_stop_it_goes_on_where_it_was(request_of: SearchBenchRequest) ->
     assert unfinished == 2 * len(methods()) - 3
     assert len(told) == unfinished
     assert (len(table.rows), left) == (2 * len(methods()), 0)
+
+
+def test_what_was_raced_is_kept_when_a_race_is_cut_off(request_of: SearchBenchRequest) -> None:
+    def tell(event: object) -> None:
+        assert isinstance(event, PhaseEvent)
+        if event.detail.endswith("mcts"):
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        bench_search(request_of, tell=tell, stopped=lambda: False)
+
+    table = SearchTable.from_json(request_of.file.read_bytes())
+    assert [row.method for row in table.rows] == [DEFAULT]
 
 
 @pytest.mark.parametrize("commit", ["", "abc+", "abd"])

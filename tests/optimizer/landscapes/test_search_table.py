@@ -2,14 +2,8 @@
 
 import pytest
 
-from optimizer.landscapes.search_table import (
-    SearchRow,
-    SearchSummary,
-    SearchTable,
-    find_failures,
-    summarise,
-    to_markdown,
-)
+from optimizer.landscapes.search_record import SearchRow, SearchSummary, SearchTable
+from optimizer.landscapes.search_table import find_failures, summarise, to_markdown
 
 
 def make_row(
