@@ -1,10 +1,12 @@
 """Rows that are inserted once, whoever else inserts the same at that moment."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
-from sqlalchemy import literal_column
+from sqlalchemy import Integer, literal_column
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import ReturningInsert
 
 from optimizer.store.tables import Table
 
@@ -29,6 +31,18 @@ def insert_once(
     Raises:
         IntegrityError: The row offends in another way than by a key that counts.
     """
-    insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
-    change = insert(row).values(**values).on_conflict_do_nothing(index_elements=unless)
-    return session.scalar(change.returning(literal_column("1"))) is not None
+    dialect = session.get_bind().dialect.name
+    statement = _statement(row, dialect, None if unless is None else tuple(unless))
+    return session.connection().execute(statement, dict(values)).first() is not None
+
+
+@cache
+def _statement(
+    row: type[Table], dialect: str, unless: tuple[str, ...] | None
+) -> ReturningInsert[int]:
+    """Return the statement, made once: to make it takes longer than to execute it."""
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    change = insert(Table.metadata.tables[row.__tablename__]).on_conflict_do_nothing(
+        index_elements=unless
+    )
+    return change.returning(literal_column("1", Integer))

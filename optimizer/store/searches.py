@@ -64,10 +64,8 @@ class Searches(Sessions):
             is_new = insert_once(session, NodeRow, _node_values(search_id, trial), unless=unless)
             for place, parent in enumerate((candidate.parent, candidate.mate)):
                 if is_new and parent is not None:
-                    edge = EdgeRow(
-                        search_id=search_id, number=trial.number, place=place, parent=parent
-                    )
-                    session.add(edge)
+                    edge = {"search_id": search_id, "number": trial.number, "place": place}
+                    insert_once(session, EdgeRow, edge | {"parent": parent})
 
     def trials(self, search_id: int) -> tuple[Trial, ...]:
         """Return a search's trials in their order."""
