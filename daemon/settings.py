@@ -3,9 +3,10 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -15,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from optimizer.propose.model import Mode, ModelSettings
+from optimizer.propose.model import Mode, ModelSettings, refuse_our_names
 
 PREFIX = "KERNELEVOLVE_"
 LogFormat = Literal["auto", "json", "text"]
@@ -95,7 +96,7 @@ class Settings(BaseModel):
     """Let foreign proposers' candidates run where `doctor` misses a wall around foreign code."""
     llm_url: str = Field(default="", pattern=r"^(https?://[^\s@?#]+)?$")
     """Where a language model is served that talks as OpenAI's do; empty for none."""
-    llm_model: str = Field(default="", max_length=200)
+    llm_model: Annotated[str, AfterValidator(refuse_our_names)] = Field(default="", max_length=200)
     """As that endpoint calls it; candidates that it writes bear this name."""
     llm_key_file: Path | None = None
     """The file with the endpoint's key alone; jobs get its path, never the key."""

@@ -31,8 +31,6 @@ _AFTERWARDS_S: Final = 5.0
 """A server that drips a byte now and then is given up so long after the question's time."""
 _LEAST_S: Final = 0.5
 """An attempt with less time left is not begun."""
-_MOST_PASSED_OVER: Final = 15
-"""A model that gave no answer is asked again after 1, 3, 7 and so on times at most."""
 
 
 _ENDLESS: Final = Unanswered(why="silent", detail="the reply would not end", charged=True)
@@ -62,15 +60,11 @@ class Caller:
     draw: Callable[[], float] = random.random
     """From 0 to 1: spreads the attempts of several that wait for one server."""
     gauge: Gauge = field(default_factory=Gauge)
-    _failures: int = field(default=0, init=False)
-    """Times in a row that no question was answered."""
-    _passed_over: int = field(default=0, init=False)
 
     def ask(self, wishes: Sequence[Wish], *, source: str) -> list[Answered | Unanswered]:
         """Return what the model said to each of some questions, which are put at the same time.
 
-        The first that can't be paid for and those after it are left out. Of a model that gave no
-        answer the last times, none is asked for a while.
+        The first that can't be paid for and those after it are left out.
 
         Args:
             wishes: The questions.
@@ -79,9 +73,6 @@ class Caller:
         Raises:
             OSError: What was said can't be written down.
         """
-        if self._passed_over < min(2**self._failures - 1, _MOST_PASSED_OVER):
-            self._passed_over += 1
-            return []
         questions: list[tuple[Question, Hold]] = []
         for wish in wishes:
             held = self._hold(wish)
@@ -93,10 +84,6 @@ class Caller:
             # In the order of the questions, so that a search that is told again counts alike.
             if isinstance(said, Answered) and said.usage is not None:
                 self.gauge = self.gauge.after(question.bytes, said.usage.prompt_tokens)
-        if answers:
-            answered = any(isinstance(said, Answered) for said in answers)
-            self._failures = 0 if answered else self._failures + 1
-            self._passed_over = 0
         return answers
 
     def _hold(self, wish: Wish) -> tuple[Question, Hold] | None:

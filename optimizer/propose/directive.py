@@ -48,7 +48,7 @@ class Director:
 
     @property
     def name(self) -> str:
-        """Return whose picks these are; see `Spender`."""
+        """Return the origin of what it picks; see `Named` and `Spender`."""
         return f"{self.caller.settings.name} (picks)"
 
     def take_spending(self) -> Spending:
@@ -117,7 +117,7 @@ class Director:
 
     def _credited(self, move: Candidate) -> Candidate:
         note = f"picked: {move.origin}: {move.note}"
-        return move.model_copy(update={"origin": self.caller.settings.name, "note": note})
+        return move.model_copy(update={"origin": self.name, "note": note})
 
 
 def make_form(moves: int, most: int) -> str:

@@ -6,14 +6,23 @@ That a model is busy or talks nonsense is data: a search meets it every day and 
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from operator_registry.record import Record, digest
 
 MILLION = 1_000_000
 _MOST_TOKENS = 10_000_000
 """No exchange takes so many; a server that says so is wrong."""
+OUR_NAMES = frozenset({"synthesis", "tuner", "person", "warm start"})
 Mode = Literal["write", "direct", "both"]
+
+
+def refuse_our_names(name: str) -> str:
+    """Refuse a name under which a model's kernels would pass for this program's own."""
+    if name.strip().lower() in OUR_NAMES:
+        msg = f"a model can't be called {name}: that is a proposer of this program"
+        raise ValueError(msg)
+    return name
 
 
 class ModelSettings(Record):
@@ -21,7 +30,7 @@ class ModelSettings(Record):
 
     url: str = Field(pattern=r"^https?://[^\s@?#]+$")
     """Of an endpoint that talks as OpenAI's does, such as ``http://127.0.0.1:8080/v1``."""
-    name: str = Field(min_length=1, max_length=200)
+    name: Annotated[str, AfterValidator(refuse_our_names)] = Field(min_length=1, max_length=200)
     """As the endpoint calls the model; candidates name it as their origin."""
     key_file: Path | None = None
     """A file with the endpoint's key alone. Only the path travels."""

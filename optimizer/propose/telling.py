@@ -112,7 +112,10 @@ def hide_numbers(log: str, seen: frozenset[str]) -> str:
 
     def hide(found: re.Match[str]) -> str:
         word = found.group()
-        return word if word in seen or not _DIGIT.search(word) else _DIGIT.sub(_HIDDEN, word)
+        if word in seen or not _DIGIT.search(word):
+            return word
+        # The digits of a number in base 16 are letters too.
+        return _HIDDEN if _DIGIT.match(word) else _DIGIT.sub(_HIDDEN, word)
 
     parts: list[str] = []
     last = 0

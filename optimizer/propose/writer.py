@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 import structlog
 
+from knowledge.outcome import Passed
 from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
@@ -50,9 +51,12 @@ class Writer:
     counts: Counter[str] = field(default_factory=Counter, init=False)
     """Proposals: `made`, of them `repaired`, `failed`, and `repeated` what was tried already."""
 
+    repairs: ClassVar[bool] = True
+    """It is told why a kernel failed; see `Repairer`."""
+
     @property
     def name(self) -> str:
-        """Return the model's name; see `Spender`."""
+        """Return the model's name, the origin of what it writes; see `Named` and `Spender`."""
         return self.caller.settings.name
 
     def take_spending(self) -> Spending:
@@ -91,9 +95,9 @@ class Writer:
             *task_parts(self.operator, self.hardware),
             *node_parts(node, self.operator, self.hardware),
         ]
-        task = "Write a kernel" if node.candidate is None else "Write a faster, correct kernel"
         twist = _TWISTS[(node.seed + number) % len(_TWISTS)]
-        closing = f"# Your task\n{task} for this operator on {self.hardware.name}. {twist}"
+        device = self.hardware.name
+        closing = f"# Your task\n{_task(node)} for this operator on {device}. {twist}"
         messages = assemble(
             rules,
             parts,
@@ -115,7 +119,8 @@ class Writer:
         )
         if isinstance(read, Unusable):
             return read if said.complete else Unusable(_CUT)
-        return read[0]
+        mate = node.mate.candidate.id if node.mate else None
+        return read[0].model_copy(update={"mate": mate})
 
     def _repair(
         self,
@@ -158,3 +163,13 @@ class Writer:
             ),
             seed=wish.seed,
         )
+
+
+def _task(node: NodeContext) -> str:
+    if node.candidate is None:
+        return "Write a kernel"
+    if node.mate is not None:
+        return "Put the best of both kernels together into one"
+    if isinstance(node.outcome, Passed):
+        return "Write a faster, correct kernel"
+    return "Repair the kernel"

@@ -113,3 +113,42 @@ def test_no_secret_is_no_secret(tmp_path: Path) -> None:
         read_secrets(None)
     with pytest.raises(SettingsError, match="No such file"):
         read_secrets(tmp_path / "missing")
+
+
+def test_there_is_no_model_unless_one_is_named() -> None:
+    assert Settings.load({"KERNELEVOLVE_LLM_TEMPERATURE": "0.2"}).model is None
+
+
+def test_a_model_is_what_the_settings_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.load(
+        {
+            "KERNELEVOLVE_LLM_URL": "http://127.0.0.1:8080/v1",
+            "KERNELEVOLVE_LLM_MODEL": "tiny",
+            "KERNELEVOLVE_LLM_KEY_FILE": "key",
+            "KERNELEVOLVE_LLM_MODE": "direct",
+            "KERNELEVOLVE_LLM_MAX_TOKENS": "100",
+            "KERNELEVOLVE_LLM_USD_OUT": "15",
+            "KERNELEVOLVE_LLM_SEARCH_TOKENS": "100000",
+        }
+    )
+
+    model = settings.model
+    assert model is not None
+    assert (model.name, model.mode, model.key_file) == ("tiny", "direct", tmp_path / "key")
+    assert (model.reply_tokens, model.usd_out, model.search_tokens) == (100, 15.0, 100_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"URL": "http://h/v1"}, "both or neither"),
+        ({"MODEL": "tiny"}, "both or neither"),
+        ({"URL": "http://me:word@h/v1", "MODEL": "tiny"}, "KERNELEVOLVE_LLM_URL"),
+        ({"URL": "http://h/v1", "MODEL": "synthesis"}, "KERNELEVOLVE_LLM_MODEL"),
+        ({"URL": "http://h/v1", "MODEL": "tiny", "MODE": "rule"}, "KERNELEVOLVE_LLM_MODE"),
+    ],
+)
+def test_a_model_that_can_not_be_is_an_error(given: dict[str, str], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        Settings.load({f"KERNELEVOLVE_LLM_{name}": value for name, value in given.items()})

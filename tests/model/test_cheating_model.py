@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.jobs import Jobs
-from knowledge.outcome import Incorrect
+from knowledge.outcome import Incorrect, Passed
 from operator_registry.registry import CATALOG, load_registry
 from optimizer.job import OptimizeRequest, OptimizeResult
 from optimizer.propose.model import ModelSettings
@@ -59,7 +59,7 @@ def test_no_cheat_of_a_model_wins_and_it_learns_nothing(tmp_path: Path) -> None:
                 store_url=f"sqlite:///{tmp_path}/store.sqlite",
                 state_folder=tmp_path / "state",
                 out_folder=tmp_path / "out",
-                budget_s=240.0,
+                budget_s=200.0,
                 model=ModelSettings(url=server.url, name="cheat", at_once=3, timeout_s=3.0),
             )
             result = Jobs().run("optimize", request)
@@ -80,7 +80,8 @@ def test_no_cheat_of_a_model_wins_and_it_learns_nothing(tmp_path: Path) -> None:
         ]
 
         assert len(cheated) >= 10
-        assert not [t.candidate.code for t in cheated if t.fitness > 0]
+        passed = [t.evaluation.outcome for t in cheated if t.fitness > 0]
+        assert all(isinstance(outcome, Passed) and outcome.library_only for outcome in passed)
         assert result.candidate is None or result.candidate.origin == "synthesis"
         assert any(trial.fitness > 0 for trial in trials)
         secrets = {str(example.seed) for example in drawn} | {bait["TOKEN"]}

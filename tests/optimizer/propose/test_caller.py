@@ -113,17 +113,6 @@ def test_waits_double_are_spread_and_have_an_end() -> None:
     assert wait_s(1, 1e9, 1.0) <= 31
 
 
-def test_a_model_that_gives_no_answer_is_left_alone_for_a_while(
-    make: Callable[..., Caller],
-) -> None:
-    tape = Tape([Unanswered(why="refused")] * 3)
-    caller = make(tape)
-
-    answered = [len(ask(caller)) for _ in range(20)]
-
-    assert answered == [1, 0, 1, 0, 0, 0, 1, *[0] * 7, 1, 1, 1, 1, 1, 1]
-
-
 def test_questions_are_put_together(make: Callable[..., Caller]) -> None:
     meeting = threading.Barrier(3, timeout=5)
 

@@ -102,7 +102,7 @@ def test_a_compilers_message_keeps_its_place_and_its_words() -> None:
 def test_numbers_that_stand_in_the_candidate_are_shown() -> None:
     text = told(Failed(stage="screen", log="BLOCK = 8 is not among 64, 1024 or 1023"))
 
-    assert "BLOCK = # is not among 64, 1024 or ####" in text
+    assert "BLOCK = # is not among 64, 1024 or #" in text
 
 
 def test_a_disagreement_is_told_by_its_kind() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from knowledge.outcome import Failed
 from optimizer.errors import ProposalError
@@ -16,7 +17,7 @@ from optimizer.propose.directive import Director, make_form, read_picks
 from optimizer.propose.exchange import Journal, ReplayedModel
 from optimizer.propose.llm import Endpoint
 from optimizer.propose.model import ModelSettings
-from optimizer.propose.proposer import NodeContext, Spender
+from optimizer.propose.proposer import Attempt, NodeContext, Repairer, Spender
 from optimizer.propose.purse import Purse
 from optimizer.propose.tuner import Tuner
 from optimizer.propose.writer import Writer
@@ -73,6 +74,8 @@ def test_a_kernel_is_credited_to_the_model(make: Make) -> None:
     assert (child.origin, child.parent, child.note) == ("tiny", PARENT.id, "I kernel1.")
     assert "// parent" in server.prompts[0]
     assert isinstance(writer, Spender)
+    assert isinstance(writer, Repairer)
+    assert writer.name == child.origin
     assert writer.take_spending() == Spending(tokens=990)
     assert writer.take_spending() == Spending()
 
@@ -212,7 +215,7 @@ def test_the_model_picks_among_the_moves_of_ours(make: Make) -> None:
     chosen = director.propose(TUNED_NODE, 2)
 
     assert [c.id for c in chosen] == [moves[2].id, moves[0].id]
-    assert {c.origin for c in chosen} == {"tiny"}
+    assert {c.origin for c in chosen} == {director.name} == {"tiny (picks)"}
     assert chosen[0].note == f"picked: tuner: {moves[2].note}"
     assert f"3. tuner: {moves[2].note}" in server.prompts[0]
     assert director.take_spending() == Spending(tokens=308)
@@ -308,3 +311,20 @@ def test_a_question_that_is_put_again_keeps_to_the_budget(make: Make, lines: int
     sizes = [len(prompt.encode()) for prompt in server.prompts]
     assert len(sizes) == 2
     assert caller.gauge.estimate(max(sizes)) <= 2200
+
+
+def test_a_child_of_two_names_both(make: Make) -> None:
+    caller, server = make(kernels)
+    mate = Attempt(make_candidate("mate"), make_passed(0.4), 2.5)
+
+    (child,) = make_writer(caller).propose(NodeContext(candidate=PARENT, mate=mate), 1)
+
+    assert (child.parent, child.mate) == (PARENT.id, mate.candidate.id)
+    assert "// mate" in server.prompts[0]
+    assert "both kernels" in server.prompts[0]
+
+
+@pytest.mark.parametrize("name", ["synthesis", "Tuner ", "person"])
+def test_a_model_can_not_pass_for_this_program(name: str) -> None:
+    with pytest.raises(ValidationError, match="a proposer of this program"):
+        ModelSettings(url="http://127.0.0.1:9/v1", name=name)
