@@ -2,13 +2,15 @@
 
 import ast
 import re
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from operator_registry.record import Record, digest
 from optimizer.plan import Plan
 
+RUN: Final = "run"
+"""The name of the function that is the host side of code in ``host: python``."""
 Tunable = int
 Choice = dict[str, Tunable]
 _CPP_TUNABLES = re.compile(r"^//\s*TUNABLES\s*=\s*(\{.*\})\s*$", re.MULTILINE)

@@ -24,7 +24,7 @@ from optimizer.calls import (
     output_maker,
     refuse_gradients,
 )
-from optimizer.candidate import Choice
+from optimizer.candidate import RUN, Choice
 from optimizer.errors import PlanError
 from optimizer.executor import indexed
 from optimizer.expression import Size
@@ -35,8 +35,6 @@ from optimizer.source_module import import_source
 from optimizer.steps import narrow
 from optimizer.targets.device_memory import read_words
 
-RUN: Final = "run"
-"""The function's name."""
 Run = Callable[..., object]
 _REMEMBERED: Final = 512
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from operator_registry.hardware import HardwareSpec
-from optimizer.candidate import Candidate
+from optimizer.candidate import RUN, Candidate
 from optimizer.evaluate.building import Built
-from optimizer.host_python import RUN
 from optimizer.store.artefacts import touch
 from optimizer.targets.artefact import is_built, source_sha256, write_artefact
 from optimizer.targets.target import Artefact, Compiled

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from itertools import chain
 
 from operator_registry.hardware import HardwareSpec
-from optimizer.candidate import Candidate, CandidateError, load_tunables
+from optimizer.candidate import RUN, Candidate, CandidateError, load_tunables
 from optimizer.expression import ExpressionError, names_in
-from optimizer.host_python import RUN
 from optimizer.plan import Launch, LibraryCall, ReadSize
 
 _IMPORTS = ("triton", "math", "__future__", "typing")
