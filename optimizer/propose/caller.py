@@ -24,6 +24,8 @@ from optimizer.propose.purse import Hold, Purse
 
 log = structlog.get_logger()
 ATTEMPTS: Final = 4
+LEAST_PROMPT: Final = 500
+"""Tokens; no task fits into fewer, so that nothing is asked for the rest of a budget."""
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 30.0
 """A server that asks for a longer one is left alone for this time only; the search goes on."""
@@ -60,6 +62,19 @@ class Caller:
     draw: Callable[[], float] = random.random
     """From 0 to 1: spreads the attempts of several that wait for one server."""
     gauge: Gauge = field(default_factory=Gauge)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Return how many tokens a prompt may have by estimate; towards a cap they become fewer.
+
+        In the worst case the questions of one time take half of what is left, their replies the
+        other.
+        """
+        left = self.purse.left_tokens
+        if left is None:
+            return self.settings.prompt_tokens
+        affordable = left / (2 * self.settings.at_once * self.gauge.doubt)
+        return min(self.settings.prompt_tokens, int(affordable))
 
     def ask(self, wishes: Sequence[Wish], *, source: str) -> list[Answered | Unanswered]:
         """Return what the model said to each of some questions, which are put at the same time.

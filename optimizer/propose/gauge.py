@@ -35,6 +35,11 @@ class Gauge:
         most = size_bytes if self.seen is None else math.ceil(size_bytes * self.seen * _HARD_MARGIN)
         return min(size_bytes, most) + _FRAME
 
+    @property
+    def doubt(self) -> float:
+        """Return how many times its estimate a long prompt's bound is."""
+        return 1 / _FIRST if self.seen is None else _HARD_MARGIN / _MARGIN
+
     def fitting(self, tokens: int) -> int:
         """Return how many bytes have about so many tokens, rather too few than too many."""
         each = _FIRST if self.seen is None else self.seen * _MARGIN

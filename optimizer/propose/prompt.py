@@ -25,7 +25,7 @@ _SUMMARY: Final = 300
 _NOTE: Final = 120
 _SOURCE: Final = 8_000
 _CODE: Final = 60_000
-_DOCUMENT: Final = 8_000
+_DOCUMENT: Final = 16_000
 _HISTORY: Final = 40
 _EACH_MESSAGE: Final = 32
 """Bytes for what a chat template puts around a message."""
@@ -68,7 +68,7 @@ def assemble(
             return messages
         place = max(range(len(kept)), key=lambda p: (kept[p].rank, p), default=None)
         if place is None or kept[place].rank <= Rank.MOVES:
-            msg = f"the task takes more than {most_tokens} tokens: raise the model's prompt_tokens"
+            msg = f"the task takes more than {most_tokens} tokens, which is all that a prompt may"
             raise ProposalError(msg)
         del kept[place]
 
@@ -85,7 +85,13 @@ def task_parts(operator: Operator, hardware: HardwareSpec) -> Iterator[Part]:
     yield Part(Rank.TASK, "\n".join(lines))
 
 
-def node_parts(node: NodeContext, operator: Operator, hardware: HardwareSpec) -> Iterator[Part]:
+def node_parts(
+    node: NodeContext,
+    operator: Operator,
+    hardware: HardwareSpec,
+    *,
+    documents: Sequence[Document] = (),
+) -> Iterator[Part]:
     """Yield what is known of the node, of its mate, of what was tried, and of the matter."""
     if node.candidate is not None:
         yield Part(Rank.NODE, f"# The kernel to better\n{_code(node.candidate)}")
@@ -101,7 +107,7 @@ def node_parts(node: NodeContext, operator: Operator, hardware: HardwareSpec) ->
     for place, attempt in enumerate(reversed(node.history[-_HISTORY:])):
         heading = "# What was tried, the latest first\n" if place == 0 else ""
         yield Part(Rank.HISTORY, heading + _attempt(attempt))
-    for place, document in enumerate(node.documents):
+    for place, document in enumerate(documents):
         heading = "# What is known\n" if place == 0 else ""
         yield Part(Rank.DOCUMENT, heading + _document(document))
 

@@ -41,7 +41,10 @@ FULL = NodeContext(
 def prompt(
     node: NodeContext = FULL, operator: Operator = OPERATOR, most_tokens: int = 20_000
 ) -> str:
-    parts = [*task_parts(operator, HARDWARE), *node_parts(node, operator, HARDWARE)]
+    parts = [
+        *task_parts(operator, HARDWARE),
+        *node_parts(node, operator, HARDWARE, documents=node.documents),
+    ]
     messages = assemble(RULES, parts, "# Your task", gauge=Gauge(), most_tokens=most_tokens)
     return "\n".join(message.text for message in messages)
 
@@ -103,7 +106,7 @@ def test_it_keeps_to_its_budget(most_tokens: int, tried: int, known: int) -> Non
 
 
 def test_a_task_that_is_too_long_says_what_to_change() -> None:
-    with pytest.raises(ProposalError, match="prompt_tokens"):
+    with pytest.raises(ProposalError, match="more than 500 tokens"):
         prompt(most_tokens=500)
 
 
