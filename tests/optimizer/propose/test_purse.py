@@ -119,7 +119,7 @@ def test_a_bound_is_never_below_an_estimate_or_beyond_a_token_a_byte(
 def test_a_count_that_comes_back_corrects_the_next_estimate() -> None:
     gauge = Gauge().after(1000, 300)
 
-    assert Gauge().estimate(1000) == 500
+    assert Gauge().estimate(1000) == 400
     assert gauge.estimate(1000) == 330
     assert gauge.after(1000, 10).estimate(1000) == 330
 
