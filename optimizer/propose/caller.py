@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from optimizer.propose.exchange import Exchange, Journal
-from optimizer.propose.gauge import Gauge
+from optimizer.propose.gauge import Gauge, weigh
 from optimizer.propose.model import (
     Answered,
     Message,
@@ -98,7 +98,7 @@ class Caller:
         for (question, _), said in zip(questions, answers, strict=True):
             # In the order of the questions, so that a search that is told again counts alike.
             if isinstance(said, Answered) and said.usage is not None:
-                self.gauge = self.gauge.after(question.bytes, said.usage.prompt_tokens)
+                self.gauge = self.gauge.after(_weigh(question), said.usage.prompt_tokens)
         return answers
 
     def _hold(self, wish: Wish) -> tuple[Question, Hold] | None:
@@ -111,7 +111,9 @@ class Caller:
             seed=wish.seed,
             form=wish.form,
         )
-        hold = self.purse.hold(self.gauge.bound(question.bytes), question.most_tokens)
+        hold = self.purse.hold(
+            self.gauge.bound(question.bytes, _weigh(question)), question.most_tokens
+        )
         if hold is None:
             return None
         return question.model_copy(update={"most_tokens": hold.reply_tokens}), hold
@@ -183,6 +185,10 @@ class Caller:
             )
         )
         return said
+
+
+def _weigh(question: Question) -> float:
+    return sum(weigh(message.text) for message in question.messages)
 
 
 def count(said: Answered | Unanswered, hold: Hold) -> Usage | None:

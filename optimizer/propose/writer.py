@@ -15,6 +15,7 @@ from optimizer.errors import ProposalError
 from optimizer.propose.caller import LEAST_PROMPT, Caller, Wish
 from optimizer.propose.documents import find_documents
 from optimizer.propose.fence import fence
+from optimizer.propose.gauge import weigh
 from optimizer.propose.model import Answered, Message, Unanswered
 from optimizer.propose.prompt import assemble, node_parts, task_parts
 from optimizer.propose.proposer import NodeContext
@@ -28,8 +29,8 @@ _ECHO: Final = 6_000
 _FAULT: Final = 600
 _FOR_REPAIR: Final = 0.125
 """The part of a prompt's tokens that is kept free, so that a reply can be asked for again."""
-_FRAME_BYTES: Final = 128
-"""What a chat template puts around the further turns."""
+_FRAME: Final = 32
+"""Tokens for what a chat template puts around the turns."""
 _SEEDS: Final = 1 << 31
 _TWISTS: Final = (
     "Take the approach that you think is the fastest.",
@@ -154,17 +155,23 @@ class Writer:
         """Return the question once more, with as much of the reply as there is room for."""
         told = fence("what was wrong with your reply", fault.reason, longest=_FAULT)
         closing = f"That can't be used.\n{told}\nReply again, in full, in the form asked for."
-        taken = sum(len(m.text.encode()) for m in wish.messages) + len(closing.encode())
-        room = self.caller.gauge.fitting(self.caller.settings.prompt_tokens) - taken - _FRAME_BYTES
-        echo = said.text.encode()[-max(0, min(_ECHO, room)) :].decode(errors="ignore")
+        taken = sum(weigh(m.text) for m in wish.messages) + weigh(closing)
+        echo = self._fitting(said.text[-_ECHO:], taken)
         return Wish(
             (
                 *wish.messages,
-                Message(role="assistant", text=echo if room > 0 and echo else "(nothing)"),
+                Message(role="assistant", text=echo or "(nothing)"),
                 Message(role="user", text=closing),
             ),
             seed=wish.seed,
         )
+
+    def _fitting(self, text: str, taken: float) -> str:
+        """Return as much of a text's end as a prompt takes beside what is in it."""
+        most = self.caller.settings.prompt_tokens - _FRAME
+        while text and self.caller.gauge.estimate(taken + weigh(text)) > most:
+            text = text[len(text) // 4 + 1 :]
+        return text
 
 
 def _task(node: NodeContext) -> str:

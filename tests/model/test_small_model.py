@@ -142,7 +142,7 @@ def test_a_search_with_it_is_no_worse_than_one_without(small: SmallModel, tmp_pa
             store_url=f"sqlite:///{tmp_path}/{name}.sqlite",
             state_folder=tmp_path / "state",
             out_folder=tmp_path / name,
-            budget_s=80.0 if name == "alone" else 140.0,
+            budget_s=80.0 if name == "alone" else 120.0,
             warm_start=0.0,
             model=settings(small, timeout_s=30.0) if name == "with" else None,
         )

@@ -16,6 +16,7 @@ from optimizer.errors import ProposalError
 from optimizer.propose.caller import Caller
 from optimizer.propose.directive import Director, make_form, read_picks
 from optimizer.propose.exchange import Journal, ReplayedModel
+from optimizer.propose.gauge import Gauge, weigh
 from optimizer.propose.llm import Endpoint
 from optimizer.propose.model import ModelSettings
 from optimizer.propose.proposer import Attempt, NodeContext, Repairer, Spender
@@ -322,9 +323,8 @@ def test_a_question_that_is_put_again_keeps_to_the_budget(make: Make, lines: int
 
     make_writer(caller).propose(NodeContext(), 1)
 
-    sizes = [len(prompt.encode()) for prompt in server.prompts]
-    assert len(sizes) == 2
-    assert caller.gauge.estimate(max(sizes)) <= 2200
+    assert len(server.prompts) == 2
+    assert max(Gauge().estimate(weigh(prompt)) for prompt in server.prompts) <= 2200
 
 
 def test_a_child_of_two_names_both(make: Make) -> None:
