@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from optimizer.propose.exchange import Exchange, Journal
-from optimizer.propose.gauge import Gauge
+from optimizer.propose.gauge import Gauge, weigh
 from optimizer.propose.model import (
     Answered,
     Message,
@@ -24,6 +24,8 @@ from optimizer.propose.purse import Hold, Purse
 
 log = structlog.get_logger()
 ATTEMPTS: Final = 4
+LEAST_PROMPT: Final = 500
+"""Tokens; no task fits into fewer, so that nothing is asked for the rest of a budget."""
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 30.0
 """A server that asks for a longer one is left alone for this time only; the search goes on."""
@@ -61,6 +63,19 @@ class Caller:
     """From 0 to 1: spreads the attempts of several that wait for one server."""
     gauge: Gauge = field(default_factory=Gauge)
 
+    @property
+    def prompt_tokens(self) -> int:
+        """Return how many tokens a prompt may have by estimate; towards a cap they become fewer.
+
+        In the worst case the questions of one time take half of what is left, their replies the
+        other.
+        """
+        left = self.purse.left_tokens
+        if left is None:
+            return self.settings.prompt_tokens
+        affordable = left / (2 * self.settings.at_once * self.gauge.doubt)
+        return min(self.settings.prompt_tokens, int(affordable))
+
     def ask(self, wishes: Sequence[Wish], *, source: str) -> list[Answered | Unanswered]:
         """Return what the model said to each of some questions, which are put at the same time.
 
@@ -83,7 +98,7 @@ class Caller:
         for (question, _), said in zip(questions, answers, strict=True):
             # In the order of the questions, so that a search that is told again counts alike.
             if isinstance(said, Answered) and said.usage is not None:
-                self.gauge = self.gauge.after(question.bytes, said.usage.prompt_tokens)
+                self.gauge = self.gauge.after(_weigh(question), said.usage.prompt_tokens)
         return answers
 
     def _hold(self, wish: Wish) -> tuple[Question, Hold] | None:
@@ -96,7 +111,9 @@ class Caller:
             seed=wish.seed,
             form=wish.form,
         )
-        hold = self.purse.hold(self.gauge.bound(question.bytes), question.most_tokens)
+        hold = self.purse.hold(
+            self.gauge.bound(question.bytes, _weigh(question)), question.most_tokens
+        )
         if hold is None:
             return None
         return question.model_copy(update={"most_tokens": hold.reply_tokens}), hold
@@ -168,6 +185,10 @@ class Caller:
             )
         )
         return said
+
+
+def _weigh(question: Question) -> float:
+    return sum(weigh(message.text) for message in question.messages)
 
 
 def count(said: Answered | Unanswered, hold: Hold) -> Usage | None:

@@ -14,7 +14,7 @@ from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError
-from optimizer.propose.caller import Caller, Wish
+from optimizer.propose.caller import LEAST_PROMPT, Caller, Wish
 from optimizer.propose.fence import one_line
 from optimizer.propose.model import Answered
 from optimizer.propose.prompt import Part, Rank, assemble, node_parts, task_parts
@@ -68,6 +68,8 @@ class Director:
         if len(moves) == 1:
             return tuple(moves)
         self.caller.purse.open(node.left)
+        if self.caller.prompt_tokens < LEAST_PROMPT:
+            return ()
         answers = self.caller.ask([self._wish(node, moves, count)], source=self.name)
         if not answers:
             return ()
@@ -106,7 +108,7 @@ class Director:
             parts,
             closing,
             gauge=self.caller.gauge,
-            most_tokens=self.caller.settings.prompt_tokens,
+            most_tokens=self.caller.prompt_tokens,
         )
         return Wish(
             messages,

@@ -43,7 +43,10 @@ class Endpoint:
             api_key=key or "none",
             max_retries=0,
             default_headers={"Accept-Encoding": "identity"},
-            http_client=openai.DefaultHttpxClient(event_hooks={"response": [_refuse_packed]}),
+            http_client=openai.DefaultHttpxClient(
+                event_hooks={"response": [_refuse_packed]},
+                limits=httpx2.Limits(max_keepalive_connections=0),  # nothing is left open
+            ),
         )
         # What the environment says of a person's account is not for whatever endpoint this is.
         self._client.organization = self._client.project = None

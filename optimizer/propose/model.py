@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from operator_registry.record import Record, digest
 
 MILLION = 1_000_000
-_MOST_TOKENS = 10_000_000
+MOST_TOKENS = 10_000_000
 """No exchange takes so many; a server that says so is wrong."""
 OUR_NAMES = frozenset({"synthesis", "tuner", "person", "warm start"})
 Mode = Literal["write", "direct", "both"]
@@ -87,8 +87,8 @@ class Question(Record):
 class Usage(Record):
     """Tokens of an exchange."""
 
-    prompt_tokens: int = Field(ge=0, le=_MOST_TOKENS)
-    reply_tokens: int = Field(ge=0, le=_MOST_TOKENS)
+    prompt_tokens: int = Field(ge=0, le=MOST_TOKENS)
+    reply_tokens: int = Field(ge=0, le=MOST_TOKENS)
     told: bool = True
     """The server's own count; otherwise the most that it can have been."""
 

@@ -10,6 +10,7 @@ from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.propose.caller import Caller
 from optimizer.propose.directive import Director
+from optimizer.propose.documents import find_regions
 from optimizer.propose.exchange import Journal
 from optimizer.propose.llm import Endpoint, read_key
 from optimizer.propose.model import Model, ModelSettings
@@ -70,7 +71,8 @@ def make_model_proposers(
     mode = caller.settings.mode
     proposers: list[Writer | Director] = []
     if mode in ("write", "both"):
-        proposers.append(Writer(operator, hardware, caller))
+        drafts = [d for each in own if isinstance(each, SynthesisProposer) for d in each.drafts]
+        proposers.append(Writer(operator, hardware, caller, find_regions(drafts)))
     if mode in ("direct", "both"):
         proposers.append(Director(operator, hardware, caller, own))
     return tuple(proposers)

@@ -16,7 +16,7 @@ from operator_registry.spec import OneMoreAxis, OperatorSpec, RangeAxis, SumAxis
 from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError
 from optimizer.propose.fence import fence, one_line
-from optimizer.propose.gauge import Gauge
+from optimizer.propose.gauge import Gauge, weigh
 from optimizer.propose.model import Message
 from optimizer.propose.proposer import Attempt, NodeContext
 from optimizer.propose.telling import tell, tell_shortly
@@ -25,10 +25,10 @@ _SUMMARY: Final = 300
 _NOTE: Final = 120
 _SOURCE: Final = 8_000
 _CODE: Final = 60_000
-_DOCUMENT: Final = 8_000
+_DOCUMENT: Final = 16_000
 _HISTORY: Final = 40
-_EACH_MESSAGE: Final = 32
-"""Bytes for what a chat template puts around a message."""
+_FRAME: Final = 16
+"""Tokens for what a chat template puts around the messages."""
 
 
 class Rank(IntEnum):
@@ -59,18 +59,16 @@ def assemble(
     Raises:
         ProposalError: The task alone is too long.
     """
-    kept = list(parts)
-    while True:
-        text = "\n\n".join((*(part.text for part in kept), closing))
-        messages = (Message(role="system", text=rules), Message(role="user", text=text))
-        size_bytes = sum(len(m.text.encode()) + _EACH_MESSAGE for m in messages)
-        if gauge.estimate(size_bytes) <= most_tokens:
-            return messages
-        place = max(range(len(kept)), key=lambda p: (kept[p].rank, p), default=None)
-        if place is None or kept[place].rank <= Rank.MOVES:
-            msg = f"the task takes more than {most_tokens} tokens: raise the model's prompt_tokens"
+    kept = [(part, weigh(f"{part.text}\n\n")) for part in parts]
+    fixed = weigh(rules) + weigh(closing)
+    while gauge.estimate(fixed + sum(weight for _, weight in kept)) + _FRAME > most_tokens:
+        place = max(range(len(kept)), key=lambda p: (kept[p][0].rank, p), default=None)
+        if place is None or kept[place][0].rank <= Rank.MOVES:
+            msg = f"the task takes more than {most_tokens} tokens, which is all that a prompt may"
             raise ProposalError(msg)
         del kept[place]
+    text = "\n\n".join((*(part.text for part, _ in kept), closing))
+    return (Message(role="system", text=rules), Message(role="user", text=text))
 
 
 def task_parts(operator: Operator, hardware: HardwareSpec) -> Iterator[Part]:
@@ -85,7 +83,13 @@ def task_parts(operator: Operator, hardware: HardwareSpec) -> Iterator[Part]:
     yield Part(Rank.TASK, "\n".join(lines))
 
 
-def node_parts(node: NodeContext, operator: Operator, hardware: HardwareSpec) -> Iterator[Part]:
+def node_parts(
+    node: NodeContext,
+    operator: Operator,
+    hardware: HardwareSpec,
+    *,
+    documents: Sequence[Document] = (),
+) -> Iterator[Part]:
     """Yield what is known of the node, of its mate, of what was tried, and of the matter."""
     if node.candidate is not None:
         yield Part(Rank.NODE, f"# The kernel to better\n{_code(node.candidate)}")
@@ -101,7 +105,7 @@ def node_parts(node: NodeContext, operator: Operator, hardware: HardwareSpec) ->
     for place, attempt in enumerate(reversed(node.history[-_HISTORY:])):
         heading = "# What was tried, the latest first\n" if place == 0 else ""
         yield Part(Rank.HISTORY, heading + _attempt(attempt))
-    for place, document in enumerate(node.documents):
+    for place, document in enumerate(documents):
         heading = "# What is known\n" if place == 0 else ""
         yield Part(Rank.DOCUMENT, heading + _document(document))
 

@@ -2,9 +2,9 @@
 
 import threading
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
-from optimizer.propose.model import MILLION, ModelSettings, Usage
+from optimizer.propose.model import MILLION, MOST_TOKENS, ModelSettings, Usage
 from optimizer.spending import Allowance, Spending
 
 LEAST_REPLY: Final = 16
@@ -44,6 +44,17 @@ class Purse:
                 tokens=None if left.tokens is None else known.tokens + left.tokens,
                 money_usd=None if left.money_usd is None else known.money_usd + left.money_usd,
             )
+
+    @property
+    def left_tokens(self) -> int | None:
+        """Return how many tokens of prompts could still be paid for; None for no limit."""
+        with self._lock:
+            tokens = self._limit("tokens", self.settings.search_tokens)
+            usd = self._limit("money_usd", self.settings.search_usd)
+            price = self.settings.usd_in
+            by_money = usd * MILLION / price if usd is not None and price else None
+            limits = [n for n in (tokens, by_money) if n is not None]
+            return max(0, int(min(*limits, MOST_TOKENS))) if limits else None
 
     def hold(self, prompt_tokens: int, wanted: int) -> Hold | None:
         """Return what an exchange may take, the reply `wanted` at most; None where too little.
@@ -85,19 +96,27 @@ class Purse:
         return (prompt_tokens * settings.usd_in + reply_tokens * settings.usd_out) / MILLION
 
     def _by_tokens(self, prompt_tokens: int) -> int:
-        limits = [n for n in (self.settings.search_tokens, self._left.tokens) if n is not None]
-        held = sum(hold.usage.tokens for hold in self._held)
-        left = min(limits, default=None)
-        if left is None:
-            return self.settings.reply_tokens
-        return left - self.spent.tokens - held - prompt_tokens
+        """Return the most tokens that a reply can have, whatever it costs."""
+        left = self._limit("tokens", self.settings.search_tokens)
+        return self.settings.reply_tokens if left is None else int(left) - prompt_tokens
 
     def _by_money(self, prompt_tokens: int) -> int:
-        limits = [n for n in (self.settings.search_usd, self._left.money_usd) if n is not None]
-        if not limits or not self.settings.usd_in + self.settings.usd_out:
-            return self.settings.reply_tokens
-        held = sum(self._usd(hold.prompt_tokens, hold.reply_tokens) for hold in self._held)
-        left = min(limits) - self.spent.money_usd - held - self._usd(prompt_tokens, 0)
-        if left < 0 or not self.settings.usd_out:
-            return -1 if left < 0 else self.settings.reply_tokens
-        return int(min(self.settings.reply_tokens, left * MILLION / self.settings.usd_out))
+        """Return the most tokens of a reply that can be paid for."""
+        settings = self.settings
+        left = self._limit("money_usd", settings.search_usd)
+        if left is None or not settings.usd_in + settings.usd_out:
+            return settings.reply_tokens
+        left -= self._usd(prompt_tokens, 0)
+        if left < 0:
+            return -1
+        if not settings.usd_out:
+            return settings.reply_tokens
+        return int(min(settings.reply_tokens, left * MILLION / settings.usd_out))
+
+    def _limit(self, name: Literal["tokens", "money_usd"], own: float | None) -> float | None:
+        """Return what is left of a kind beside what is held; None for no limit."""
+        limits = [n for n in (own, getattr(self._left, name)) if n is not None]
+        if not limits:
+            return None
+        taken = (self.spent, *(self.cost(hold.usage) for hold in self._held))
+        return float(min(limits) - sum(getattr(each, name) for each in taken))

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from knowledge.bottleneck import find_bottleneck
+from knowledge.evidence import Figure
 from knowledge.fitness import find_best_peer, pick_figure
 from knowledge.outcome import (
     Cheated,
@@ -20,7 +22,8 @@ from knowledge.outcome import (
     TimedOut,
     WorkloadTime,
 )
-from knowledge.roofline import UnboundAxisError, memory_bound_ms
+from knowledge.roofline import public_rooflines_ms
+from knowledge.signatures import find_signature
 from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
@@ -39,16 +42,10 @@ _VOCABULARY: Final = frozenset((
     "uint8_t", "bf16", "fp16", "fp32", "fp64", "i1", "i32", "i64", "f16", "f32", "f64",
     "log2", "exp2", "avx2", "x86",
 ))  # fmt: skip
-_CRASHES: Final = (
-    (re.compile(r"SIGSEGV|SIGBUS|illegal (?:memory )?access|misaligned"),
-     "it read or wrote memory that is not its own"),
-    (re.compile(r"SIGFPE"), "it divided an integer by zero"),
-    (re.compile(r"SIGILL"), "it used an instruction that this device lacks"),
-    (re.compile(r"SIGABRT|assert"), "it aborted"),
-    (re.compile(r"out of (?:memory|resource)|MemoryError|bad_alloc|OutOfResources"),
-     "it took more memory or registers than there are"),
+_ENDS: Final = (
+    (re.compile(r"SIGABRT"), "it aborted"),
     (re.compile(r"SIGKILL|exited with code"), "its process ended"),
-)  # fmt: skip
+)
 _FORMS: Final = (
     ("is written to", "it writes to memory that is not its to write: an input, or beside a tensor"),
     ("has the shape", "an output has a wrong shape"),
@@ -127,35 +124,25 @@ def hide_numbers(log: str, seen: frozenset[str]) -> str:
 
 
 def _tell_passed(outcome: Passed, operator: Operator, hardware: HardwareSpec) -> Iterable[str]:
-    if not outcome.times:
-        yield "It is correct. There was no device here to time it on."
-        return
-    figure = pick_figure(outcome.times)
-    yield f"It is correct. Its times on the public workloads ({figure}), in ms:"
-    for time in outcome.times:
-        mine = getattr(time, figure)
-        line = f"- {time.workload}: {mine:.4g}"
-        if peer := find_best_peer(time, figure):
-            best = getattr(peer, figure)
-            line += f", best peer {best:.4g} ({one_line(peer.name, longest=60)})"
-            line += f", ratio {best / mine:.2f}"
-        yield line + _tell_roofline(time, mine, operator, hardware)
-    if outcome.library_only:
-        yield "It only calls the library, so it can't be a win: write a kernel."
+    rooflines_ms = public_rooflines_ms(operator.spec, hardware)
+    if outcome.times:
+        figure = pick_figure(outcome.times)
+        yield f"It is correct. Its times on the public workloads ({figure}), in ms:"
+        for time in outcome.times:
+            yield _tell_time(time, figure, rooflines_ms.get(time.workload))
+    # Public workloads and a compiler's report: nothing that the judge drew is in it.
+    on_device = hardware.target != "cpu"
+    yield find_bottleneck(outcome, rooflines_ms, (), on_device=on_device).text
 
 
-def _tell_roofline(
-    time: WorkloadTime, mine_ms: float, operator: Operator, hardware: HardwareSpec
-) -> str:
-    public = {workload.name: workload for workload in operator.spec.workloads}
-    workload = public.get(time.workload)
-    if workload is None:
-        return ""
-    try:
-        least_ms = memory_bound_ms(operator.spec, workload.sizes, hardware, dtypes=workload.dtypes)
-    except UnboundAxisError:  # the data decide a size
-        return ""
-    return f"; DRAM alone takes {least_ms:.3g}, so it runs at {least_ms / mine_ms:.0%} of that"
+def _tell_time(time: WorkloadTime, figure: Figure, least_ms: float | None) -> str:
+    mine_ms = getattr(time, figure)
+    line = f"- {time.workload}: {mine_ms:.4g}"
+    if peer := find_best_peer(time, figure):
+        best_ms = getattr(peer, figure)
+        line += f", best peer {best_ms:.4g} ({one_line(peer.name, longest=60)})"
+        line += f", ratio {best_ms / mine_ms:.2f}"
+    return line if least_ms is None else f"{line}; DRAM alone takes {least_ms:.3g}"
 
 
 def _tell_incorrect(outcome: Incorrect, operator: Operator) -> str:
@@ -195,4 +182,7 @@ def _form(reason: str) -> str:
 
 
 def _crash(log: str) -> str:
-    return next((words for sign, words in _CRASHES if sign.search(log)), "it raised an error")
+    """Return in our own words how a run ended: the log's may be the candidate's."""
+    if known := find_signature(log):
+        return known.name
+    return next((words for sign, words in _ENDS if sign.search(log)), "it raised an error")

@@ -12,8 +12,10 @@ from operator_registry.hardware import HardwareSpec
 from operator_registry.registry import Operator
 from optimizer.candidate import Candidate
 from optimizer.errors import ProposalError
-from optimizer.propose.caller import Caller, Wish
+from optimizer.propose.caller import LEAST_PROMPT, Caller, Wish
+from optimizer.propose.documents import find_documents
 from optimizer.propose.fence import fence
+from optimizer.propose.gauge import weigh
 from optimizer.propose.model import Answered, Message, Unanswered
 from optimizer.propose.prompt import assemble, node_parts, task_parts
 from optimizer.propose.proposer import NodeContext
@@ -25,10 +27,10 @@ log = structlog.get_logger()
 _ECHO: Final = 6_000
 """Characters of a reply, and of what was wrong with it, that are shown to the model again."""
 _FAULT: Final = 600
-_FOR_REPAIR: Final = 8
-"""One part of so many of a prompt's tokens is kept free, so that a reply can be asked for again."""
-_FRAME_BYTES: Final = 128
-"""What a chat template puts around the further turns."""
+_FOR_REPAIR: Final = 0.125
+"""The part of a prompt's tokens that is kept free, so that a reply can be asked for again."""
+_FRAME: Final = 32
+"""Tokens for what a chat template puts around the turns."""
 _SEEDS: Final = 1 << 31
 _TWISTS: Final = (
     "Take the approach that you think is the fastest.",
@@ -48,6 +50,8 @@ class Writer:
     operator: Operator
     hardware: HardwareSpec
     caller: Caller
+    regions: Sequence[str] = ()
+    """The kinds of the operator's regions, by which documents are found."""
     counts: Counter[str] = field(default_factory=Counter, init=False)
     """Proposals: `made`, of them `repaired`, `failed`, and `repeated` what was tried already."""
 
@@ -70,10 +74,12 @@ class Writer:
             ProposalError: The model is away, or no reply holds a kernel.
             OSError: What was said can't be written down.
         """
+        self.caller.purse.open(node.left)
+        if self.caller.prompt_tokens < LEAST_PROMPT:
+            return ()
         wishes = [
             self._wish(node, number) for number in range(min(count, self.caller.settings.at_once))
         ]
-        self.caller.purse.open(node.left)
         answers = self.caller.ask(wishes, source=self.name)
         read = [self._read(said, node) for said in answers]
         made = self._repair(wishes, answers, read, node)
@@ -91,9 +97,10 @@ class Writer:
 
     def _wish(self, node: NodeContext, number: int) -> Wish:
         rules = writing_rules(self.hardware.languages)
+        documents = find_documents(node, self.operator, self.hardware, regions=self.regions)
         parts = [
             *task_parts(self.operator, self.hardware),
-            *node_parts(node, self.operator, self.hardware),
+            *node_parts(node, self.operator, self.hardware, documents=documents),
         ]
         twist = _TWISTS[(node.seed + number) % len(_TWISTS)]
         device = self.hardware.name
@@ -103,13 +110,9 @@ class Writer:
             parts,
             closing,
             gauge=self.caller.gauge,
-            most_tokens=self._prompt_tokens - self._prompt_tokens // _FOR_REPAIR,
+            most_tokens=int(self.caller.prompt_tokens * (1 - _FOR_REPAIR)),
         )
         return Wish(messages, seed=(node.seed + number) % _SEEDS)
-
-    @property
-    def _prompt_tokens(self) -> int:
-        return self.caller.settings.prompt_tokens
 
     def _read(self, said: Answered | Unanswered, node: NodeContext) -> Candidate | Unusable:
         if isinstance(said, Unanswered):
@@ -152,17 +155,23 @@ class Writer:
         """Return the question once more, with as much of the reply as there is room for."""
         told = fence("what was wrong with your reply", fault.reason, longest=_FAULT)
         closing = f"That can't be used.\n{told}\nReply again, in full, in the form asked for."
-        taken = sum(len(m.text.encode()) for m in wish.messages) + len(closing.encode())
-        room = self.caller.gauge.fitting(self._prompt_tokens) - taken - _FRAME_BYTES
-        echo = said.text.encode()[-max(0, min(_ECHO, room)) :].decode(errors="ignore")
+        taken = sum(weigh(m.text) for m in wish.messages) + weigh(closing)
+        echo = self._fitting(said.text[-_ECHO:], taken)
         return Wish(
             (
                 *wish.messages,
-                Message(role="assistant", text=echo if room > 0 and echo else "(nothing)"),
+                Message(role="assistant", text=echo or "(nothing)"),
                 Message(role="user", text=closing),
             ),
             seed=wish.seed,
         )
+
+    def _fitting(self, text: str, taken: float) -> str:
+        """Return as much of a text's end as a prompt takes beside what is in it."""
+        most = self.caller.settings.prompt_tokens - _FRAME
+        while text and self.caller.gauge.estimate(taken + weigh(text)) > most:
+            text = text[len(text) // 4 + 1 :]
+        return text
 
 
 def _task(node: NodeContext) -> str:

@@ -10,7 +10,7 @@ from knowledge.document import Document
 from knowledge.outcome import Counterexample, Failed, Incorrect, Outcome
 from operator_registry.registry import CATALOG, Operator, load_registry
 from optimizer.errors import ProposalError
-from optimizer.propose.gauge import Gauge
+from optimizer.propose.gauge import Gauge, weigh
 from optimizer.propose.prompt import Rank, assemble, node_parts, task_parts
 from optimizer.propose.proposer import Attempt, NodeContext
 from optimizer.propose.rules import writing_rules
@@ -41,7 +41,10 @@ FULL = NodeContext(
 def prompt(
     node: NodeContext = FULL, operator: Operator = OPERATOR, most_tokens: int = 20_000
 ) -> str:
-    parts = [*task_parts(operator, HARDWARE), *node_parts(node, operator, HARDWARE)]
+    parts = [
+        *task_parts(operator, HARDWARE),
+        *node_parts(node, operator, HARDWARE, documents=node.documents),
+    ]
     messages = assemble(RULES, parts, "# Your task", gauge=Gauge(), most_tokens=most_tokens)
     return "\n".join(message.text for message in messages)
 
@@ -67,7 +70,7 @@ def test_every_task_of_the_catalogue_is_short(operator: Operator, hardware: obje
         writing_rules(hardware.languages),  # type: ignore[attr-defined]
         parts,
         "",
-        gauge=Gauge(0.3),
+        gauge=Gauge(),
         most_tokens=4000,
     )
 
@@ -77,7 +80,7 @@ def test_every_task_of_the_catalogue_is_short(operator: Operator, hardware: obje
 def test_documents_go_before_history_before_the_mate_before_the_diagnosis() -> None:
     marks = ("Document 2", "Document 1", "draft first", "draft second", "// mate", "best peer 1",
              "// parent")  # fmt: skip
-    whole = Gauge().estimate(len(prompt().encode()) + 64)
+    whole = Gauge().estimate(weigh(prompt())) + 16
 
     seen: list[str] = []
     for most_tokens in range(whole, 0, -20):
@@ -99,11 +102,11 @@ def test_it_keeps_to_its_budget(most_tokens: int, tried: int, known: int) -> Non
 
     text = prompt(node, most_tokens=most_tokens)
 
-    assert Gauge().estimate(len(text.encode())) <= most_tokens
+    assert Gauge().estimate(weigh(text)) <= most_tokens
 
 
 def test_a_task_that_is_too_long_says_what_to_change() -> None:
-    with pytest.raises(ProposalError, match="prompt_tokens"):
+    with pytest.raises(ProposalError, match="more than 500 tokens"):
         prompt(most_tokens=500)
 
 

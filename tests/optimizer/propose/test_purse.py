@@ -2,10 +2,11 @@
 
 from typing import Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.propose.gauge import Gauge
+from optimizer.propose.gauge import Gauge, weigh
 from optimizer.propose.model import ModelSettings, Usage
 from optimizer.propose.purse import LEAST_REPLY, Hold, Purse
 from optimizer.spending import Allowance, Spending
@@ -106,23 +107,34 @@ def test_free_models_are_not_held_back_by_money() -> None:
     assert purse.hold(100, 500) == Hold(100, 500)
 
 
-@given(st.integers(1, 10_000), st.integers(0, 10_000), st.integers(1, 100_000))
+@given(st.text(), st.floats(0, 1e5), st.integers(0, 10_000))
 def test_a_bound_is_never_below_an_estimate_or_beyond_a_token_a_byte(
-    seen_bytes: int, seen_tokens: int, size_bytes: int
+    text: str, seen_weight: float, seen_tokens: int
 ) -> None:
-    gauge = Gauge().after(seen_bytes, seen_tokens)
+    gauge = Gauge().after(seen_weight, seen_tokens)
+    size_bytes = len(text.encode())
 
-    assert gauge.bound(size_bytes) <= size_bytes + 256
-    assert gauge.bound(size_bytes) >= min(size_bytes, gauge.estimate(size_bytes))
+    assert gauge.bound(size_bytes, weigh(text)) <= size_bytes + 256
+    assert gauge.bound(size_bytes, weigh(text)) >= min(size_bytes, gauge.estimate(weigh(text)))
+    assert Gauge().bound(size_bytes, weigh(text)) == size_bytes + 256
+
+
+@given(st.text(), st.text())
+def test_weights_add_up(one: str, other: str) -> None:
+    assert weigh(one + other) == pytest.approx(weigh(one) + weigh(other))
+
+
+def test_a_digit_weighs_more_than_a_letter() -> None:
+    assert weigh("1234") > 5 * weigh("word")
 
 
 def test_a_count_that_comes_back_corrects_the_next_estimate() -> None:
-    gauge = Gauge().after(1000, 300)
+    gauge = Gauge().after(1000, 800)
 
-    assert Gauge().estimate(1000) == 500
-    assert gauge.estimate(1000) == 330
-    assert gauge.after(1000, 10).estimate(1000) == 330
+    assert Gauge().estimate(1000) == 1150
+    assert gauge.estimate(1000) == 920
+    assert gauge.after(1000, 10).estimate(1000) == 920
 
 
 def test_a_server_that_counts_next_to_nothing_is_not_believed() -> None:
-    assert Gauge().after(100_000, 1).estimate(8000) == 1100
+    assert Gauge().after(100_000, 1).estimate(1000) == 345

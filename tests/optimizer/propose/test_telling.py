@@ -80,10 +80,10 @@ def test_what_a_candidate_says_while_it_runs_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        ("ended by SIGSEGV", "memory that is not its own"),
-        ("CUDA error: an illegal memory access was encountered", "memory that is not its own"),
-        ("ended by SIGFPE", "divided an integer by zero"),
-        ("std::bad_alloc", "more memory"),
+        ("ended by SIGSEGV", "segmentation fault"),
+        ("CUDA error: an illegal memory access was encountered", "illegal memory access"),
+        ("ended by SIGFPE", "division by zero"),
+        ("std::bad_alloc", "out of device memory"),
         ("exited with code 3", "its process ended"),
     ],
 )

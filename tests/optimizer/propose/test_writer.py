@@ -3,18 +3,20 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from knowledge.document import Document
 from knowledge.outcome import Failed
 from optimizer.errors import ProposalError
 from optimizer.propose.caller import Caller
 from optimizer.propose.directive import Director, make_form, read_picks
 from optimizer.propose.exchange import Journal, ReplayedModel
+from optimizer.propose.gauge import Gauge, weigh
 from optimizer.propose.llm import Endpoint
 from optimizer.propose.model import ModelSettings
 from optimizer.propose.proposer import Attempt, NodeContext, Repairer, Spender
@@ -152,16 +154,29 @@ def test_nothing_is_asked_when_nothing_is_left(make: Make) -> None:
 def test_a_cap_holds_within_one_call(make: Make) -> None:
     caller, server = make(kernels)
     writer = make_writer(caller)
-    left = 12_000
+    left = 24_000
 
-    for seed in range(20):
-        writer.propose(NodeContext(left=Allowance(tokens=left), seed=seed), 2)
+    for seed in range(40):
+        with suppress(ProposalError):  # nothing fits into what is left
+            writer.propose(NodeContext(left=Allowance(tokens=left), seed=seed), 2)
         left -= writer.take_spending().tokens
 
-    bounds = [body["max_tokens"] for body in server.asked]
     assert left >= 0
-    assert 2 <= len(server.asked) <= 13
-    assert max(bounds) < 12_000
+    assert 4 <= len(server.asked) <= 24_000 / 990
+
+
+def test_prompts_become_shorter_towards_a_cap(make: Make) -> None:
+    """What is known is left out, so that the last questions can still be paid for."""
+    caller, server = make(kernels, at_once=1)
+    writer = make_writer(caller)
+
+    writer.propose(NodeContext(left=Allowance(tokens=200_000)), 1)
+    writer.propose(NodeContext(left=Allowance(tokens=4_000)), 1)
+
+    first, last = server.prompts
+    assert "# What is known" in first
+    assert len(last) < len(first) / 2
+    assert "# Operator scale" in last
 
 
 def test_a_search_that_is_told_again_makes_the_same_candidates(make: Make, tmp_path: Path) -> None:
@@ -308,9 +323,8 @@ def test_a_question_that_is_put_again_keeps_to_the_budget(make: Make, lines: int
 
     make_writer(caller).propose(NodeContext(), 1)
 
-    sizes = [len(prompt.encode()) for prompt in server.prompts]
-    assert len(sizes) == 2
-    assert caller.gauge.estimate(max(sizes)) <= 2200
+    assert len(server.prompts) == 2
+    assert max(Gauge().estimate(weigh(prompt)) for prompt in server.prompts) <= 2200
 
 
 def test_a_child_of_two_names_both(make: Make) -> None:
@@ -328,3 +342,19 @@ def test_a_child_of_two_names_both(make: Make) -> None:
 def test_a_model_can_not_pass_for_this_program(name: str) -> None:
     with pytest.raises(ValidationError, match="a proposer of this program"):
         ModelSettings(url="http://127.0.0.1:9/v1", name=name)
+
+
+def test_documents_of_the_library_come_with_the_question(make: Make) -> None:
+    """Those that answer to the failure; of one that was chosen for the node, that one alone."""
+    caller, server = make(kernels)
+    writer = make_writer(caller)
+    slow = Failed(stage="run", log="ended by SIGSEGV")
+    own = Document(name="d", title="Mine", text="Use huge pages.")
+
+    writer.propose(NodeContext(candidate=PARENT, outcome=slow), 1)
+    writer.propose(NodeContext(candidate=PARENT, outcome=slow, documents=[own]), 1)
+
+    found, chosen = server.prompts
+    assert "# What is known" in found
+    assert "memory" in found.partition("# What is known")[2]
+    assert chosen.partition("# What is known")[2].count("[data") == 1
