@@ -340,11 +340,9 @@ def test_a_lost_database_makes_nobody_a_stranger(world: World) -> None:
 
 @pytest.mark.parametrize(
     "update",
-    [
-        pytest.param(False, id="opening"),
-        pytest.param(True, id="updating", marks=pytest.mark.drill),
-    ],
+    [pytest.param(False, id="opening"), pytest.param(True, id="updating")],
 )
+@pytest.mark.drill
 def test_killed_at_any_step_and_started_again_it_does_nothing_twice(
     tmp_path: Path,
     update: bool,  # noqa: FBT001 - pytest fills it

@@ -97,6 +97,7 @@ def test_each_workload_shows_both_distributions(evidence: Evidence) -> None:
     assert row.quantiles_ms[0] <= row.device_ms <= row.quantiles_ms[-1]
 
 
+@pytest.mark.drill
 def test_what_is_proven_is_built_from_source_whatever_lies_there(
     evaluator: Evaluator, evidence: Evidence, state: Path
 ) -> None:

@@ -18,7 +18,7 @@ from optimizer.plan import Launch, LibraryCall, Plan
 from tests.makers import OPERATOR
 from tests.optimizer.evaluate.conftest import EFFORT
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.drill]
 
 RIGHT = """\
 import torch
@@ -133,7 +133,6 @@ def test_code_that_raises_fails_with_its_own_line(outcomes: dict[str, Outcome]) 
     assert 'kernel.py", line 5, in run' in outcome.log
 
 
-@pytest.mark.drill
 def test_a_confirming_run_says_whose_host_side_was_timed(evaluator: Evaluator) -> None:
     evidence = evaluator.confirm(make(RIGHT), deadline_s=60, alpha=0.025, handed_back=())
 
@@ -152,7 +151,6 @@ def naive(
         yield guard, judge
 
 
-@pytest.mark.drill
 def test_each_guard_stops_a_cheat_that_passes_without_it(
     naive: tuple[Guard, Evaluator], evaluator: Evaluator
 ) -> None:
@@ -163,7 +161,6 @@ def test_each_guard_stops_a_cheat_that_passes_without_it(
     assert isinstance(judged(evaluator, cheat), Incorrect)
 
 
-@pytest.mark.drill
 def test_a_size_that_the_data_decide_is_read_by_the_judge(state: Path, host: HardwareSpec) -> None:
     code = (
         "def run(x, count, kept, found):\n    above = x[x > 0]\n    kept[: len(above)] = above\n"

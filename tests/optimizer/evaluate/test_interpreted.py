@@ -84,6 +84,7 @@ def test_nothing_is_confirmed_without_a_device(judge: Evaluator) -> None:
         judge.confirm(make(), deadline_s=1, alpha=0.01, handed_back=())
 
 
+@pytest.mark.drill
 def test_what_is_asked_for_next_is_built_and_its_sizes_drawn_ahead(judge: Evaluator) -> None:
     first, second = make("# first\n" + CODE), make("# second\n" + CODE)
 
@@ -95,6 +96,7 @@ def test_what_is_asked_for_next_is_built_and_its_sizes_drawn_ahead(judge: Evalua
     assert judge.ledger.seconds["cases"] == drawn_s
 
 
+@pytest.mark.drill
 def test_others_than_those_foreseen_get_sizes_of_their_own(judge: Evaluator) -> None:
     foreseen, other = make("# foreseen\n" + CODE), make("# other\n" + CODE)
 

@@ -21,7 +21,7 @@ from tests.optimizer.evaluate.bad import GOOD
 from tests.optimizer.evaluate.conftest import EFFORT
 from tests.optimizer.evaluate.test_interpreted import make as make_triton
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.drill]
 
 RAN = tuple(
     Activity(name=name, stream=7, begin_us=0, took_us=took)

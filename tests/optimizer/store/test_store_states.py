@@ -114,7 +114,7 @@ def test_the_store_says_what_a_plain_model_says(make_url: Callable[[], str]) -> 
             super().__init__(make_url())
 
     few = settings(
-        max_examples=8,
+        max_examples=5,
         stateful_step_count=20,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
