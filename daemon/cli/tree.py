@@ -55,7 +55,7 @@ def _find(store: Store, wanted: str) -> StoredSearch:
         keys = ", ".join(f"{s.id} ({s.goal_key})" for s in found[:_LISTED])
         msg = f"{wanted!r} may be any of {len(found)} searches: {keys}"
         raise MisuseError(msg)
-    return (exact or found)[0]
+    return next(iter(exact or found))
 
 
 def _json(search: StoredSearch, tree: Tree) -> dict[str, object]:
