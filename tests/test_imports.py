@@ -20,6 +20,7 @@ DOORS = {
     "cryptography": {"optimizer/signing.py"},
     "optuna": {"optimizer/landscapes/tpe.py"},
     "openai": {"optimizer/propose/llm.py"},
+    "httpx2": {"optimizer/propose/llm.py"},
     "github": {"daemon/github/client.py"},
     "git": {"daemon/workspace.py", "daemon/git_trees.py"},
     "psycopg": set(),  # SQLAlchemy's affair
