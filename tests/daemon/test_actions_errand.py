@@ -143,7 +143,7 @@ class World:
         return [run.id for run in self.host.runs.values() if run.status != "completed"]
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(FAULTS), max_size=40), st.integers(0, 30))
 def test_it_ends_in_its_answer(faults: list[Fault], ends_after: int) -> None:
     world = World(Faulty(left=list(faults)), Patience(appear_s=15.0))
@@ -163,7 +163,7 @@ def test_it_ends_in_its_answer(faults: list[Fault], ends_after: int) -> None:
     assert len({inputs["tag"] for inputs in world.host.dispatched}) == 1
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SHY, st.integers(0, 20))
 @example(["none", "down", "down", "down", "down", "unlisted", "unlisted"], 1)
 def test_a_stop_leaves_nothing_running(faults: list[Fault], stops_after: int) -> None:

@@ -24,7 +24,11 @@ def test_none_and_two_are_not_one(archive: bytes) -> None:
     assert unpack(archive) is None
 
 
-@pytest.mark.parametrize("archive", [b"", b"PK", b"<Error/>", make_zip(a=b"x" * 999)[:-30]])
+@pytest.mark.parametrize(
+    "archive",
+    [b"", b"PK", b"<Error/>", make_zip(a=b"x" * 999)[:-30]],
+    ids=["empty", "begun", "a page", "cut"],  # an archive holds the time: no name of a test
+)
 def test_what_is_no_archive_is_worth_another_try(archive: bytes) -> None:
     with pytest.raises(ForgeUnavailableError, match="no zip archive"):
         unpack(archive)

@@ -69,6 +69,7 @@ def test_python_in_documents_parses(fragment: Fragment) -> None:
     assert ast.parse(fragment.code).body
 
 
+@pytest.mark.drill
 def test_every_kernel_in_documents_is_taken_by_triton(tmp_path: Path) -> None:
     kernels = [fragment for fragment in of("python") if list(kernels_of(fragment))]
     said = {str(f): build_triton(f, tmp_path / str(i)) for i, f in enumerate(kernels)}

@@ -1,5 +1,6 @@
 """The judge in a search: the right outcome for each candidate, and on to the next one."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -104,7 +105,8 @@ def test_a_counterexample_names_element_values_and_inputs(
     assert isinstance(outcome, Incorrect)
     found = outcome.counterexample
     assert found is not None
-    assert (found.output, found.index, found.got.strip("-")) == ("y", (7,), "inf")
+    assert (found.output, found.index) == ("y", (7,))
+    assert not math.isfinite(float(found.got))  # what the drawn element is decides which of them
     assert found.sizes["rows"] > 7
     assert float(found.wanted) == pytest.approx(float(found.wanted))
 
