@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from operator_registry.registry import CATALOG, load_registry
 from optimizer.job import (
     DoctorRequest,
