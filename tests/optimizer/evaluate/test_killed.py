@@ -140,7 +140,17 @@ def test_an_oracle_that_is_killed_is_replaced(state: Path, host: HardwareSpec) -
         (evaluation,) = judge.evaluate([GOOD])
 
     assert isinstance(evaluation.outcome, Passed), evaluation.outcome
-    gc.collect()  # what the first one left open would be told of here
+
+
+@pytest.mark.drill
+def test_an_oracle_killed_between_two_batches_leaves_nothing_open(judge: Evaluator) -> None:
+    for oracle in find_children(ORACLE):
+        oracle.kill()
+
+    (evaluation,) = judge.evaluate([GOOD])
+
+    assert isinstance(evaluation.outcome, Passed), evaluation.outcome
+    gc.collect()  # what is still open is told of now
 
 
 def test_a_compiler_that_is_killed_is_replaced(tmp_path: Path, host: HardwareSpec) -> None:
