@@ -84,6 +84,7 @@ class CaseMaker:
     place: Place
     shared: SharedFolder
     _process: Process | None = None
+    _earlier_s: float = 0.0
     _moved: frozenset[int] | None = None
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -102,13 +103,14 @@ class CaseMaker:
 
     @property
     def busy_s(self) -> float:
-        """Return the seconds that the oracle has spent on answers."""
-        return self._process.busy_s if self._process is not None else 0.0
+        """Return the seconds that the oracle has spent on answers, and those before it."""
+        return self._earlier_s + (self._process.busy_s if self._process is not None else 0.0)
 
     def close(self) -> None:
         """End the oracle's process."""
         if self._process is not None:
             self._process.kill()
+            self._earlier_s += self._process.busy_s
             self._process = None
 
     def _draw(self, request: Request) -> _Raw:
@@ -154,6 +156,7 @@ class CaseMaker:
 
     def _oracle(self) -> Process:
         if self._process is None or not self._process.alive:
+            self.close()
             self._process = Process(self.place, function=ORACLE)
             self._process.greet(timed=False)
         return self._process

@@ -16,6 +16,7 @@ from tests.daemon.origins import Origin
 from tests.daemon.test_serving import Daemon, serving
 from tests.github.fake import FakeGitHub
 from tests.github.stage import CONFIG, OPERATOR, WRITER, operator_files
+from tests.processes import runs_module
 
 pytestmark = pytest.mark.drill
 SECRET = "a secret that is long enough"  # noqa: S105 - of a fake
@@ -43,7 +44,7 @@ class Hosted:
     def jobs(self) -> list[psutil.Process]:
         """Return the searches that run."""
         below = psutil.Process(self.daemon.process.pid).children(recursive=True)
-        return [child for child in below if "tests.daemon.scripted_job" in child.cmdline()]
+        return [child for child in below if runs_module(child, "tests.daemon.scripted_job")]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tests.github.bench import run_bad_days
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.alone
 def test_a_bad_day_loses_nothing_and_does_nothing_twice() -> None:
     tally = run_bad_days(0, runs=2)
 

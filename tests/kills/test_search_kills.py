@@ -20,6 +20,7 @@ import pytest
 from daemon.bot import make_forge, make_workspace, open_store
 from optimizer.store import Store, StoredGoal, Trial
 from tests.daemon.origins import HERE, Origin
+from tests.processes import runs_module
 
 pytestmark = pytest.mark.drill
 ROOT = Path(__file__).parents[2]
@@ -96,7 +97,7 @@ class Drill:
         """Kill one of the processes below that run a module, if there is one just now."""
         for below in self.alive():
             with suppress(psutil.Error):
-                if module in below.cmdline():
+                if runs_module(below, module):
                     below.kill()
                     self.killed.append(module)
                     return

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from operator_registry.registry import CATALOG, load_registry
 from optimizer.job import (
     DoctorRequest,
@@ -80,6 +82,7 @@ def test_a_database_that_is_away_is_told_as_such(tmp_path: Path) -> None:
     assert isinstance(events[-1], ErrorEvent)
 
 
+@pytest.mark.alone
 def test_a_job_that_is_asked_to_stop_does_so_in_time_and_can_go_on(tmp_path: Path) -> None:
     process = start("optimize")
     assert process.stdin is not None

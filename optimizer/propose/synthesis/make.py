@@ -64,6 +64,8 @@ def _ask(operator: Operator) -> Iterator[CaptureReply]:
     try:
         for form in (operator.spec.reference, *operator.spec.equivalents):
             if child is None or not child.alive:
+                if child is not None:
+                    child.kill()
                 child = sandbox.start(CAPTURE, limits=sandbox.Limits(wall_s=CAPTURE_S))
             request = CaptureRequest(operator=operator, form=form)
             try:

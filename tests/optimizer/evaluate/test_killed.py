@@ -1,5 +1,6 @@
 """The judge's own processes are killed from outside: no candidate pays for it."""
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -60,8 +61,15 @@ def with_a_candidate(child: psutil.Process) -> bool:
 
 @contextmanager
 def killing(function: str, *, kills: int = 1, when: When = at_once) -> Iterator[None]:
-    """Kill so many children that answer by a function, each as soon as it is time."""
+    """Kill so many children that answer by a function, each as soon as it is time.
+
+    Those that are there already are not counted: they hold what an earlier test gave them.
+    """
     over = threading.Event()
+    for old in find_children(function):
+        old.kill()
+    while find_children(function):
+        time.sleep(0.005)
     killed: set[int] = set()
 
     def hunt() -> None:
@@ -132,6 +140,17 @@ def test_an_oracle_that_is_killed_is_replaced(state: Path, host: HardwareSpec) -
         (evaluation,) = judge.evaluate([GOOD])
 
     assert isinstance(evaluation.outcome, Passed), evaluation.outcome
+
+
+@pytest.mark.drill
+def test_an_oracle_killed_between_two_batches_leaves_nothing_open(judge: Evaluator) -> None:
+    for oracle in find_children(ORACLE):
+        oracle.kill()
+
+    (evaluation,) = judge.evaluate([GOOD])
+
+    assert isinstance(evaluation.outcome, Passed), evaluation.outcome
+    gc.collect()  # what is still open is told of now
 
 
 def test_a_compiler_that_is_killed_is_replaced(tmp_path: Path, host: HardwareSpec) -> None:
