@@ -1,10 +1,11 @@
 """Triton for NVIDIA devices, compiled ahead of time: no device and no driver is needed for it."""
 
+import contextlib
 import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ from optimizer.targets.triton_source import explain, find_kernel, load_source
 
 _SOURCE: Final = "kernel.py"
 _DIVISIBLE: Final = [["tt.divisibility", 16]]
+_MISCOUNTS = 9
+"""So many in a row are no chance any more."""
 _RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+)")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 
@@ -121,12 +124,7 @@ class CudaTarget:
         }
         target = GPUTarget("cuda", self._capability, self.warp_size)
         try:
-            try:
-                kernel = triton.compile(source, target, options)
-            except SystemError:
-                # Python counts the depth of a syntax tree in a place that threads share, and
-                # sometimes finds the count of another thread: no fault of the code.
-                kernel = triton.compile(source, target, options)
+            kernel = _insist(lambda: triton.compile(source, target, options))
         except Exception as error:
             raise BuildError(explain(error)) from error
         facts = CubinFacts(
@@ -207,6 +205,18 @@ def _make_source(module: ModuleType, instance: Instance) -> Any:  # noqa: ANN401
         constexprs={positions[name]: value for name, value in kernel.constants.items()},
         attrs={positions[name]: _DIVISIBLE for name in kernel.names if name in even},
     )
+
+
+def _insist(compile_once: Callable[[], Any]) -> Any:  # noqa: ANN401 - Triton is untyped
+    """Return what Triton compiles, also where Python loses count of a syntax tree's depth.
+
+    Python 3.11 keeps the count where threads share it, and one sometimes finds another's: no fault
+    of the code.
+    """
+    for _ in range(_MISCOUNTS):
+        with contextlib.suppress(SystemError):
+            return compile_once()
+    return compile_once()
 
 
 def _output(*command: str) -> str:

@@ -71,6 +71,7 @@ def test_without_a_key_nothing_is_sealed(tmp_path: Path) -> None:
     assert read_signer(folder) == ""
 
 
+@pytest.mark.drill
 def test_the_wall_tells_of_each_kernel_and_fails_for_one_that_fell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from operator_registry.registry import CATALOG, load_registry
+from optimizer.__main__ import main
 from optimizer.job import (
     DoctorRequest,
     DoctorResult,
@@ -46,12 +47,12 @@ def ask(task: str, request: str) -> tuple[int, list[object]]:
     return process.returncode, [load_event(line) for line in out.splitlines()]
 
 
-def test_an_unknown_task_is_misuse_and_says_what_there_is() -> None:
-    process = start("paint")
-    _, said = process.communicate("")
+def test_an_unknown_task_is_misuse_and_says_what_there_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["paint"]) == 2
 
-    assert process.returncode == 2
-    assert re.search(r"optimizer (\w+\|)+\w+ <", said)
+    assert re.search(r"optimizer (\w+\|)+\w+ <", capsys.readouterr().err)
 
 
 def test_a_request_that_is_none_is_misuse_and_says_why() -> None:
@@ -62,6 +63,7 @@ def test_a_request_that_is_none_is_misuse_and_says_why() -> None:
     assert "hardware" in event.message
 
 
+@pytest.mark.drill
 def test_the_doctor_answers() -> None:
     code, (event,) = ask("doctor", DoctorRequest().to_json())
 

@@ -146,6 +146,7 @@ def test_a_python_host_side_that_calls_what_it_does_not_declare_cheats(
     )
 
 
+@pytest.mark.drill
 def test_without_that_guard_it_would_pass(host: HardwareSpec, state: Path) -> None:
     effort = replace(EFFORT, guards=without({Guard.LAUNCHED}))
 

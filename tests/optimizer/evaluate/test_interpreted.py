@@ -108,6 +108,7 @@ def test_others_than_those_foreseen_get_sizes_of_their_own(judge: Evaluator) -> 
     assert judge.ledger.seconds["cases"] > drawn_s
 
 
+@pytest.mark.drill
 def test_equal_builds_are_made_once_side_by_side(tmp_path: Path, h200: HardwareSpec) -> None:
     builder = Builder(h200, tmp_path, limits=Limits(wall_s=120))
     instance = Instance(

@@ -63,11 +63,13 @@ def test_every_form_is_a_peer_in_every_mode() -> None:
     assert len(peer_names(operator, "cuda")) == 2 * 6
 
 
+@pytest.mark.drill
 def test_forms_that_agree_are_timed_also_after_one_that_kills_its_process(table: PeerTable) -> None:
     assert table.names("w0") == ("reference/eager", "twice/eager")
     assert table.names("w1") == ("reference/eager", "twice/eager")
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("peer", "why"),
     [
@@ -89,6 +91,7 @@ def test_absent_peers_are_told_once_for_all_workloads() -> None:
     assert list(tell_absent(absent)) == ["a/eager on w0, w1: away"]
 
 
+@pytest.mark.drill
 def test_a_kept_table_is_found_again(tmp_path: Path, table: PeerTable) -> None:
     keep_table(tmp_path / "peers" / "t.json", table)
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import triton
 
 from operator_registry.spec import Scalar
 from optimizer.binding import instances
@@ -64,6 +65,25 @@ def test_ptx_declares_the_parameters_that_a_launch_passes(
 
     ptx = (tmp_path / compiled.file).with_suffix(".ptx").read_text()
     assert entry_parameter_sizes(ptx) == Parameters(form.types).sizes
+
+
+def test_a_syntax_tree_that_is_miscounted_is_no_fault_of_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (form,) = make_forms(ADD, sizes={"rows": 1000})
+    compile_once = triton.compile
+    miscounts = [SystemError("AST constructor recursion depth mismatch")] * 3
+
+    def miscount(*arguments: object) -> object:
+        if miscounts:
+            raise miscounts.pop()
+        return compile_once(*arguments)
+
+    monkeypatch.setattr(triton, "compile", miscount)
+
+    build_one(TRITON, form, tmp_path)
+
+    assert not miscounts
 
 
 def test_the_artefact_tells_what_the_kernel_takes_of_the_device(tmp_path: Path) -> None:
