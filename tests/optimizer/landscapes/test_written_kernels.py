@@ -68,6 +68,7 @@ def check(call: Call, candidate: Candidate, kernels: KernelTable) -> None:
     assert off <= most, candidate.chosen
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(("operator", "structure", "sizes"), TRITON)
 def test_a_triton_kernel_is_right_under_the_interpreter(
     operator: Operator, structure: Structure, sizes: Sizes

@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from optimizer.store import Store
 
 ROOT = Path(__file__).parents[3]
@@ -44,6 +46,7 @@ def run_and_kill(url: str, *, after_lines: int) -> int:
     return int(rest[-1]) if rest else 0
 
 
+@pytest.mark.drill
 def test_a_killed_writer_loses_no_finished_trial_and_doubles_none(url: str) -> None:
     told = [run_and_kill(url, after_lines=lines) for lines in (1, 5, 9)]
 
