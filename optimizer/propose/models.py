@@ -12,7 +12,6 @@ from optimizer.propose.caller import Caller
 from optimizer.propose.directive import Director
 from optimizer.propose.documents import find_regions
 from optimizer.propose.exchange import Journal
-from optimizer.propose.llm import Endpoint, read_key
 from optimizer.propose.model import Model, ModelSettings
 from optimizer.propose.purse import Purse
 from optimizer.propose.synthesis.proposer import SynthesisProposer
@@ -47,6 +46,9 @@ def make_caller(
     """
     settings = settings.model_copy(update={"timeout_s": min(settings.timeout_s, SHARE * budget_s)})
     if model is None:
+        # Half a second to import, and most searches ask no model.
+        from optimizer.propose.llm import Endpoint, read_key  # noqa: PLC0415
+
         model = Endpoint(settings, read_key(settings.key_file, state_folder=state_folder))
     journal = Journal(exchanges_folder(state_folder, goal_key))
     purse = Purse(settings, spent=journal.spent())
