@@ -6,7 +6,7 @@ in it is thus asked for by somebody with that permission, though nobody says by 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -14,6 +14,7 @@ from daemon.forge import PullRequest
 from daemon.markdown import bullets, code, details, plain, table
 from daemon.report import End
 from daemon.status import Ended, Waiting
+from optimizer.spending import Spending
 
 TITLE = "kernelevolve: what is searched, proposed and held back"
 _MARKER = re.compile(r"\A<!-- kernelevolve-dashboard (\d{1,9}) -->")
@@ -61,6 +62,8 @@ class View:
     faults: Sequence[str] = ()
     """What failed when it was last tried."""
     used: Sequence[Used] = ()
+    spent: Spending = field(default_factory=Spending)
+    """By all searches today (UTC)."""
     searches: Sequence[Box] = ()
     """What a search can be started for."""
     has_boxes: bool = True
@@ -119,6 +122,11 @@ def _sections(view: View, rows: int) -> Iterator[str]:
     yield "## Limits"
     limits = ((one.what, f"{one.used:.4g}", f"{one.limit:.4g}") for one in view.used)
     yield table(("limit", "used", "of"), limits, numbers=(1, 2))
+    if view.spent.tokens:
+        yield (
+            f"Language models took {view.spent.tokens:,} tokens for ${view.spent.money_usd:,.2f} "
+            "today (UTC); `kernelevolve status --costs` tells the rest."
+        )
     if view.ended:
         yield "## How the last goals ended"
         past = view.ended[:rows]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from daemon.board.dashboard import TITLE, Box, Used, View, find_round, find_ticks, render
 from daemon.board.own_issue import OwnIssue
 from daemon.config.watch import ConfigWatch
+from daemon.costs import sum_up
 from daemon.forge import CodeHost, PullRequest
 from daemon.gate import Gate
 from daemon.host import Host
@@ -20,6 +21,7 @@ from daemon.watch import Watch
 from operator_registry.diff import Goal, goals
 from operator_registry.record import digest
 from operator_registry.registry import Operator, Registry
+from optimizer.spending import Spending
 from optimizer.store import Store, StoredGoal
 
 log = find_log(__name__)
@@ -27,6 +29,7 @@ LABEL = "kernelevolve-dashboard"
 BY = "the dashboard"
 """Who asked, where only a tick did."""
 _ROUND = "dashboard/round"
+_DAY_S = 86400.0
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ class Dashboard:
                     config.limits.device_hours_per_day,
                 ),
             ),
+            spent=self._spent_today(),
             searches=tuple(
                 Box("search", goal.operator, goal.hardware)
                 for goal in _by_share(goals(None, registry))
@@ -129,6 +133,10 @@ class Dashboard:
             # Who may write may tick, so that a box can't ask for more than that.
             has_boxes=config.permissions.optimize == config.permissions.reopen == "write",
         )
+
+    def _spent_today(self) -> Spending:
+        now = self.clock()
+        return sum_up(self.store.costs(since=now - now % _DAY_S)).total
 
     def _notices(self, *, dry_run: bool, broken: str | None) -> Iterator[str]:
         if hold := self.config.find_hold():

@@ -8,6 +8,7 @@ from daemon.board.dashboard import Box, Used, View, find_round, find_ticks, rend
 from daemon.forge import PullRequest
 from daemon.report import End
 from daemon.status import Ended, Waiting
+from optimizer.spending import Spending
 
 AT = "2026-11-30T12:00:00Z"
 NAMES = st.from_regex(r"\A[a-z][a-z0-9_]{0,20}\Z")
@@ -53,6 +54,7 @@ def full_view(text: str) -> View:
         ended=[Ended(end=end, at=1_790_000_000.0)],
         faults=[text],
         used=[Used("device hours today (UTC)", 1.25, 8)],
+        spent=Spending(tokens=12_345, money_usd=0.5),
         searches=[Box("search", "softmax", "h200")],
     )
 
@@ -70,6 +72,7 @@ def test_it_shows_what_waits_what_is_open_refused_ended_and_how_much_is_used() -
     assert "`rms_norm` on `h200`: #6" in body
     assert "| 2026-09-21 14:13 | `map_id` on `h200` | not better: why not |" in body
     assert "| device hours today (UTC) | 1.25 | 8 |" in body
+    assert "12,345 tokens for $0.50 today" in body
     assert "> [!WARNING]\n> why not" in body
 
 

@@ -8,6 +8,7 @@ from daemon.forge import Issue
 from daemon.host import detect_host
 from daemon.pulls.branches import retired_mark
 from daemon.talk.wishes import find_wish
+from optimizer.spending import Spending
 from tests.daemon.hosted import CONFIG, OWNER, Hosted, open_hosted
 from tests.daemon.origins import HERE
 
@@ -68,6 +69,18 @@ def test_where_nothing_is_new_nothing_is_written(hosted: Hosted) -> None:
     show(hosted)
 
     assert writes(hosted) == []
+
+
+def test_what_models_took_today_is_told_and_nothing_of_before(hosted: Hosted) -> None:
+    store, now = hosted.store, hosted.clock()
+    midnight = now - now % 86400
+    search = store.open_search(
+        "g", operator="scale", hardware="cpu", operator_digest="0" * 64, now=now
+    )
+    for tokens, at in ((7000, midnight - 1), (300, midnight), (21, now)):
+        store.spend(search, Spending(tokens=tokens, money_usd=0.1), source="writer", now=at)
+
+    assert "321 tokens for $0.20 today" in show(hosted).body
 
 
 def test_a_tick_starts_a_search(hosted: Hosted) -> None:
