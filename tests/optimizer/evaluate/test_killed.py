@@ -51,32 +51,38 @@ def find_children(function: str) -> list[psutil.Process]:
     return found
 
 
-def at_once(child: psutil.Process) -> bool:
-    return True
+def find_kernels(child: psutil.Process) -> set[str]:
+    """Return what a process has loaded of candidates."""
+    mapped: set[str] = set()
+    with suppress(psutil.Error):
+        mapped = {each.path for each in child.memory_maps()}
+    return {path for path in mapped if path.endswith("kernels.so")}
 
 
-def with_a_candidate(child: psutil.Process) -> bool:
-    return any(mapped.path.endswith("kernels.so") for mapped in child.memory_maps())
+def holding_a_new_candidate() -> When:
+    """Return when a worker is killed: not for what an earlier test gave it."""
+    old = {path for worker in find_children(WORKER) for path in find_kernels(worker)}
+    return lambda worker: not find_kernels(worker) <= old
+
+
+def as_soon_as_it_is_there(function: str) -> When:
+    """Return when a process is killed that is none of an earlier test's."""
+    old = {child.pid for child in find_children(function)}
+    return lambda child: child.pid not in old
 
 
 @contextmanager
-def killing(function: str, *, kills: int = 1, when: When = at_once) -> Iterator[None]:
-    """Kill so many children that answer by a function, each as soon as it is time.
-
-    Those that are there already are not counted: they hold what an earlier test gave them.
-    """
+def killing(function: str, *, kills: int = 1, when: When | None = None) -> Iterator[None]:
+    """Kill so many children that answer by a function, each as soon as it is time."""
+    is_time = when or as_soon_as_it_is_there(function)
     over = threading.Event()
-    for old in find_children(function):
-        old.kill()
-    while find_children(function):
-        time.sleep(0.005)
     killed: set[int] = set()
 
     def hunt() -> None:
         while not over.is_set() and len(killed) < kills:
             for child in find_children(function):
                 with suppress(psutil.Error):
-                    if child.pid not in killed and len(killed) < kills and when(child):
+                    if child.pid not in killed and len(killed) < kills and is_time(child):
                         child.kill()
                         killed.add(child.pid)
             time.sleep(0.005)
@@ -100,7 +106,7 @@ def judge(state: Path, host: HardwareSpec) -> Iterator[Evaluator]:
 
 @pytest.mark.drill
 def test_a_worker_killed_in_a_trial_is_replaced(judge: Evaluator) -> None:
-    with killing(WORKER, when=with_a_candidate):
+    with killing(WORKER, when=holding_a_new_candidate()):
         (evaluation,) = judge.evaluate([SLOW])
 
     assert isinstance(evaluation.outcome, Passed), evaluation.outcome
@@ -108,7 +114,7 @@ def test_a_worker_killed_in_a_trial_is_replaced(judge: Evaluator) -> None:
 
 @pytest.mark.drill
 def test_a_candidate_whose_every_worker_is_killed_is_told_so(judge: Evaluator) -> None:
-    with killing(WORKER, kills=2, when=with_a_candidate):
+    with killing(WORKER, kills=2, when=holding_a_new_candidate()):
         slow, good = judge.evaluate([SLOWER, GOOD])
 
     assert isinstance(slow.outcome, Failed)
@@ -117,8 +123,8 @@ def test_a_candidate_whose_every_worker_is_killed_is_told_so(judge: Evaluator) -
 
 
 @pytest.mark.drill
-def test_a_worker_killed_while_it_starts_is_replaced(judge: Evaluator) -> None:
-    with killing(WORKER):
+def test_a_worker_killed_while_it_starts_is_replaced(state: Path, host: HardwareSpec) -> None:
+    with Evaluator(OPERATOR, host, folder=state, effort=EFFORT) as judge, killing(WORKER):
         (evaluation,) = judge.evaluate([GOOD])
 
     assert isinstance(evaluation.outcome, Passed), evaluation.outcome
