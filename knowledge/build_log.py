@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_TRITON_PLACE: Final = re.compile(r"^\w+: at (\d+):(\d+):$")
-_CPP_ERROR: Final = re.compile(r"^(?:[^\s:]+:(\d+):(?:\d+:)? )?(?:fatal )?error: (.*)$")
+_TRITON_PLACE: Final = re.compile(r"^\w+: at (\d{1,9}):(\d+):$")
+_CPP_ERROR: Final = re.compile(r"^(?:[^\s:]+:(\d{1,9}):(?:\d+:)? )?(?:fatal )?error: (.*)$")
 _CPP_HINT: Final = re.compile(r"note: (.*did you forget.*|\s+deduced conflicting.*|called from.*)$")
 _RAISED: Final = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Resources))\b:? ?(.*)$")
 _WRAPPED: Final = re.compile(r"""^(\w+)\((["'])(.*)\2\)$""")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_WORD: Final = re.compile(r"[A-Za-z][A-Za-z_]*[0-9]*|[0-9]*[A-Za-z]+")
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z_]*[0-9]*|(?<![0-9])[0-9]*+[A-Za-z]+")
 _SHORTEST: Final = 3
 _MOST_WORDS: Final = 64
 """Of a query: an error's log may be long, and its first words say most."""

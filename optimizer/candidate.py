@@ -13,6 +13,8 @@ RUN: Final = "run"
 """The name of the function that is the host side of code in ``host: python``."""
 Tunable = int
 Choice = dict[str, Tunable]
+_LARGEST: Final = 2**63 - 1
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _CPP_TUNABLES = re.compile(r"^//\s*TUNABLES\s*=\s*(\{.*\})\s*$", re.MULTILINE)
 
 
@@ -63,17 +65,33 @@ def load_tunables(code: str, *, language: str) -> dict[str, tuple[Tunable, ...]]
     """Return the tunables that the code states, each with its admitted values.
 
     Raises:
-        CandidateError: TUNABLES is there but is no literal dict of non-empty integer tuples.
+        CandidateError: TUNABLES is there but is no literal dict of names to tuples of integers.
     """
-    literal = _cpp_literal(code) if language == "cpp" else _python_literal(code)
-    if literal is None:
-        return {}
     try:
+        literal = _cpp_literal(code) if language == "cpp" else _python_literal(code)
+        if literal is None:
+            return {}
         value = ast.literal_eval(literal)
-        return {str(k): tuple(int(v) for v in vs) for k, vs in value.items()}
-    except (ValueError, SyntaxError, TypeError, AttributeError, RecursionError) as error:
+        return {_name(k): tuple(_tunable(v) for v in vs) for k, vs in value.items()}
+    except (
+        ValueError, SyntaxError, TypeError, AttributeError, RecursionError, MemoryError,
+    ) as error:  # fmt: skip
         msg = f"TUNABLES is no literal dict of names to tuples of integers: {error}"
         raise CandidateError(msg) from error
+
+
+def _name(key: object) -> str:
+    if not isinstance(key, str) or not _NAME.fullmatch(key):
+        msg = f"{str(key)[:80]!r} is no name"
+        raise ValueError(msg)
+    return key
+
+
+def _tunable(value: object) -> Tunable:
+    if type(value) is not int or abs(value) > _LARGEST:
+        msg = "a value is no integer of 64 bits"
+        raise TypeError(msg)
+    return value
 
 
 def _cpp_literal(code: str) -> str | None:

@@ -30,6 +30,17 @@ class Spending(Record):
             money_usd=self.money_usd + other.money_usd,
         )
 
+    def beyond(self, other: "Spending | None") -> "Spending":
+        """Return what this has more than another; nothing where it has less."""
+        if other is None:
+            return self
+        return Spending(
+            device_s=max(0.0, self.device_s - other.device_s),
+            cpu_s=max(0.0, self.cpu_s - other.cpu_s),
+            tokens=max(0, self.tokens - other.tokens),
+            money_usd=max(0.0, self.money_usd - other.money_usd),
+        )
+
 
 class Allowance(Record):
     """What may be spent; None for no limit."""

@@ -89,7 +89,7 @@ def run_optimize(request: OptimizeRequest, tell: Tell, stopped: Stopped) -> Opti
             store=store,
             runner=runner,
             make_proposers=lambda: make_proposers(
-                request.operator, request.hardware, caller=_make_caller(request)
+                request.operator, request.hardware, caller=_make_caller(request, store)
             ),
             judge_version=JUDGE_VERSION,
             clock=CLOCK,
@@ -201,7 +201,7 @@ TASKS: Mapping[str, Task] = {
 }
 
 
-def _make_caller(request: OptimizeRequest) -> Caller | None:
+def _make_caller(request: OptimizeRequest, store: Store) -> Caller | None:
     if request.model is None:
         return None
     return make_caller(
@@ -209,6 +209,7 @@ def _make_caller(request: OptimizeRequest) -> Caller | None:
         state_folder=request.state_folder,
         goal_key=request.goal_key,
         budget_s=request.budget_s,
+        charged=store.spent_by(request.goal_key),
     )
 
 

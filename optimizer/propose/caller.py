@@ -171,7 +171,11 @@ class Caller:
         self, question: Question, hold: Hold, source: str, within_s: float
     ) -> Answered | Unanswered:
         began_s = self.monotonic_s()
-        said = self.model.ask(question, within_s=within_s)
+        begun = self.journal.begin(self.purse.cost(hold.usage), source=source)
+        try:
+            said = self.model.ask(question, within_s=within_s)
+        except Exception as error:  # noqa: BLE001 - whatever a server makes a client do
+            said = Unanswered(why="garbled", detail=type(error).__name__, charged=True)
         counted = count(said, hold)
         cost = self.purse.settle(hold, counted, source=source)
         self.journal.record(
@@ -182,7 +186,8 @@ class Caller:
                 money_usd=cost.money_usd,
                 latency_s=self.monotonic_s() - began_s,
                 source=source,
-            )
+            ),
+            begun=begun,
         )
         return said
 

@@ -1,16 +1,18 @@
 """What was asked and what was said, kept so that a search can be looked at and told again.
 
 A folder holds ``exchanges.jsonl``, a line an exchange, and ``texts/HASH``: a text lies there once,
-however often it was said, and a line names it by its SHA-256.
+however often it was said, and a line names it by its SHA-256. ``begun.jsonl`` has a line for each
+exchange from before it began, so that one which a crash cut off is counted too.
 """
 
 import hashlib
 import threading
+import uuid
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError
 
@@ -19,6 +21,7 @@ from optimizer.propose.model import Answered, Message, Question, Said, Unanswere
 from optimizer.spending import Spending
 
 LINES: Final = "exchanges.jsonl"
+BEGUN: Final = "begun.jsonl"
 TEXTS: Final = "texts"
 Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -44,6 +47,20 @@ class Line(Record):
     latency_s: float = Field(ge=0)
     source: str
     """The proposer that asked."""
+    begun: str = ""
+    """The `Begun.id` that this ends."""
+
+
+class Begun(Record):
+    """An exchange that is about to begin, and the most that it may cost."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    id: str
+    cost: Spending
+    source: str
+
+
+AnyLine = TypeVar("AnyLine", Line, Begun)
 
 
 class Exchange(Record):
@@ -64,8 +81,14 @@ class Journal:
     folder: Path
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def record(self, exchange: Exchange) -> None:
-        """Append an exchange."""
+    def begin(self, cost: Spending, *, source: str) -> str:
+        """Write down that an exchange begins which may cost so much; return its id."""
+        begun = Begun(id=uuid.uuid4().hex, cost=cost, source=source)
+        self._append(BEGUN, begun)
+        return begun.id
+
+    def record(self, exchange: Exchange, *, begun: str = "") -> None:
+        """Append an exchange: the one that was begun under an id."""
         question, said = exchange.question, exchange.said
         if isinstance(said, Answered):
             said = said.model_copy(update={"text": self._keep(said.text)})
@@ -83,15 +106,13 @@ class Journal:
             money_usd=exchange.money_usd,
             latency_s=exchange.latency_s,
             source=exchange.source,
+            begun=begun,
         )
-        with self._lock, (self.folder / LINES).open("ab") as file:
-            # A line that a crash cut off must not swallow the next one.
-            torn = file.tell() > 0 and not _ends_well(self.folder / LINES)
-            file.write(b"\n" * torn + line.to_json().encode() + b"\n")
+        self._append(LINES, line)
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yield what was recorded, in order; what a crash or a hand damaged is passed over."""
-        for line in self._lines():
+        for line in self._read(LINES, Line):
             said = line.said
             try:
                 if isinstance(said, Answered):
@@ -120,21 +141,41 @@ class Journal:
             )
 
     def spent(self) -> Spending:
-        """Return what all exchanges cost, those of earlier processes too."""
-        total = Spending()
-        for line in self._lines():
-            tokens = line.counted.tokens if line.counted else 0
-            total += Spending(tokens=tokens, money_usd=line.money_usd)
-        return total
+        """Return what all exchanges cost; see `spent_by_source`."""
+        return sum(self.spent_by_source().values(), Spending())
 
-    def _lines(self) -> Iterator[Line]:
-        path = self.folder / LINES
+    def spent_by_source(self) -> dict[str, Spending]:
+        """Return what all exchanges cost by source, those of earlier processes too.
+
+        One that was begun and has no end is counted as the most that it could cost.
+        """
+        total: dict[str, Spending] = defaultdict(Spending)
+        ended: set[str] = set()
+        for line in self._read(LINES, Line):
+            tokens = line.counted.tokens if line.counted else 0
+            total[line.source] += Spending(tokens=tokens, money_usd=line.money_usd)
+            ended.add(line.begun)
+        for begun in self._read(BEGUN, Begun):
+            if begun.id not in ended:
+                total[begun.source] += begun.cost
+        return dict(total)
+
+    def _append(self, name: str, line: Record) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock, path.open("ab") as file:
+            # A line that a crash cut off must not swallow the next one.
+            torn = file.tell() > 0 and not _ends_well(path)
+            file.write(b"\n" * torn + line.to_json().encode() + b"\n")
+
+    def _read(self, name: str, kind: type[AnyLine]) -> Iterator[AnyLine]:
+        path = self.folder / name
         if not path.exists():
             return
         with path.open("rb") as file:
             for text in file:
                 try:
-                    yield Line.from_json(text)
+                    yield kind.from_json(text)
                 except ValidationError:
                     continue
 

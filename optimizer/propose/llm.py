@@ -15,6 +15,7 @@ from optimizer.evaluate.sandbox import shows
 from optimizer.propose.model import Answered, ModelSettings, Question, Unanswered
 from optimizer.propose.stream import Assembly, conclude
 
+_HEADERS: Final = {"Accept-Encoding": "identity"}
 _CONNECT_S: Final = 10.0
 _LARGEST_KEY: Final = 4096
 _GROUP_AND_OTHERS: Final = 0o077
@@ -28,6 +29,9 @@ _OPTIONAL: Final = ("response_format", "stream_options", "seed", "temperature")
 _SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _BROKEN: Final = frozenset({408, 409, 425})
 """States below 500 that pass."""
+_BEHIND: Final = frozenset({502, 504, 524})
+"""A gateway's words: behind it the model may have been at work."""
+_UNSENT: Final = (httpx2.ConnectError, httpx2.UnsupportedProtocol, httpx2.PoolTimeout)
 
 
 class Endpoint:
@@ -42,14 +46,16 @@ class Endpoint:
             base_url=settings.url,
             api_key=key or "none",
             max_retries=0,
-            default_headers={"Accept-Encoding": "identity"},
+            default_headers=_HEADERS,
             http_client=openai.DefaultHttpxClient(
+                follow_redirects=False,  # a prompt goes where the settings say
                 event_hooks={"response": [_refuse_packed]},
                 limits=httpx2.Limits(max_keepalive_connections=0),  # nothing is left open
             ),
         )
         # What the environment says of a person's account is not for whatever endpoint this is.
         self._client.organization = self._client.project = None
+        self._client._custom_headers = _HEADERS  # noqa: SLF001 - its own variable adds to them
 
     def ask(self, question: Question, *, within_s: float) -> Answered | Unanswered:
         """See `Model.ask`. What an endpoint refuses of a question's form is left out."""
@@ -93,7 +99,7 @@ class Endpoint:
         except openai.APIStatusError as error:
             return _of_status(error)
         except openai.APIConnectionError as error:
-            return Unanswered(why="away", detail=_detail(error.__cause__ or error))
+            return _of_connection(error.__cause__ or error)
         except httpx2.HTTPError as error:
             return Unanswered(why="away", detail=_detail(error), charged=True)
         except openai.OpenAIError as error:
@@ -101,11 +107,14 @@ class Endpoint:
 
     def _hide(self, said: Answered | Unanswered) -> Answered | Unanswered:
         """Return what was said without the key, which some endpoints repeat."""
-        if not self._key:
-            return said
         if isinstance(said, Answered):
-            return said.model_copy(update={"text": said.text.replace(self._key, _HIDDEN)})
-        return said.model_copy(update={"detail": said.detail.replace(self._key, _HIDDEN)})
+            return said.model_copy(update={"text": self._without_key(said.text)})
+        # Cut afterwards: what is left of a key that was cut in two would not be found.
+        detail = self._without_key(said.detail)[:_LONGEST_DETAIL]
+        return said.model_copy(update={"detail": detail})
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, _HIDDEN) if self._key else text
 
 
 def _body(question: Question, dropped: frozenset[str]) -> dict[str, Any]:
@@ -211,7 +220,7 @@ def _refuse_packed(response: httpx2.Response) -> None:
     if response.headers.get("content-encoding", "identity") != "identity":
         msg = "the body is packed, which was not asked for"
         raise httpx2.DecodingError(msg, request=response.request)
-    if response.is_error:
+    if not response.is_success:
         response.stream = _Short(response.stream)
 
 
@@ -233,6 +242,13 @@ class _Short(httpx2.SyncByteStream):
         self._stream.close()
 
 
+def _of_connection(error: BaseException) -> Unanswered:
+    """Return why there was no answer; what may have reached the model is charged for."""
+    if isinstance(error, httpx2.DecodingError):
+        return Unanswered(why="refused", detail=_detail(error), charged=True)
+    return Unanswered(why="away", detail=_detail(error), charged=not isinstance(error, _UNSENT))
+
+
 def _of_status(error: openai.APIStatusError) -> Unanswered:
     busy = isinstance(error, openai.RateLimitError)
     passes = error.status_code >= httpx2.codes.INTERNAL_SERVER_ERROR or (
@@ -241,6 +257,7 @@ def _of_status(error: openai.APIStatusError) -> Unanswered:
     return Unanswered(
         why="busy" if busy else "broken" if passes else "refused",
         detail=_detail(error),
+        charged=error.status_code in _BEHIND,
         retry_after_s=_retry_after_s(error.response.headers.get("retry-after", "")),
     )
 
@@ -252,4 +269,4 @@ def _retry_after_s(text: str) -> float | None:
 
 def _detail(error: BaseException) -> str:
     text = str(error).encode(errors="replace").decode()
-    return f"{type(error).__name__}: {text}"[:_LONGEST_DETAIL]
+    return f"{type(error).__name__}: {text}"

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from optimizer.propose.purse import Purse
 from optimizer.propose.synthesis.proposer import SynthesisProposer
 from optimizer.propose.tuner import Tuner
 from optimizer.propose.writer import Writer
+from optimizer.spending import Spending
 
 FOLDER: Final = "exchanges"
 """In the state folder; one folder a search in it."""
@@ -24,12 +25,13 @@ SHARE: Final = 0.25
 """A question takes no more of a search's seconds."""
 
 
-def make_caller(
+def make_caller(  # noqa: PLR0913 - a caller is of one search, and these say which
     settings: ModelSettings,
     *,
     state_folder: Path,
     goal_key: str,
     budget_s: float,
+    charged: Mapping[str, Spending] | None = None,
     model: Model | None = None,
 ) -> Caller:
     """Return what asks the model for one search; what earlier processes of it spent counts.
@@ -39,6 +41,7 @@ def make_caller(
         state_folder: Where exchanges are kept.
         goal_key: Names the search.
         budget_s: Its seconds.
+        charged: What the search's ledger knows already, by source.
         model: Who answers; the endpoint of the settings unless given.
 
     Raises:
@@ -51,7 +54,12 @@ def make_caller(
 
         model = Endpoint(settings, read_key(settings.key_file, state_folder=state_folder))
     journal = Journal(exchanges_folder(state_folder, goal_key))
-    purse = Purse(settings, spent=journal.spent())
+    spent = journal.spent_by_source()
+    purse = Purse(
+        settings,
+        spent=sum(spent.values(), Spending()),
+        owed={name: what.beyond((charged or {}).get(name)) for name, what in spent.items()},
+    )
     return Caller(model, settings, journal, purse, time.sleep, time.monotonic)
 
 

@@ -117,7 +117,8 @@ def describe_hardware(hardware: HardwareSpec) -> str:
         for name, value in hardware.limits.model_dump(exclude_none=True).items()
         if name != "peak_tflop_s"
     }
-    lines = [f"{hardware.name}, {hardware.compile.arch}, {' or '.join(hardware.languages)}"]
+    arch = one_line(hardware.compile.arch, longest=_SUMMARY)
+    lines = [f"{hardware.name}, {arch}, {' or '.join(hardware.languages)}"]
     lines += [f"- {name}: {value:g}" for name, value in limits.items()]
     peaks = ", ".join(f"{d} {v:g}" for d, v in hardware.limits.peak_tflop_s.items())
     return "\n".join([*lines, *([f"- peak TFLOP/s: {peaks}"] if peaks else [])])

@@ -31,18 +31,21 @@ class Purse:
     settings: ModelSettings
     spent: Spending = field(default_factory=Spending)
     """In all, what earlier processes spent on the search too."""
+    owed: dict[str, Spending] = field(default_factory=dict)
+    """What of that the search's ledger does not know yet, by source; `take` tells it."""
     _left: Allowance = field(default_factory=Allowance, init=False)
-    _since: dict[str, Spending] = field(default_factory=dict, init=False)
     _held: list[Hold] = field(default_factory=list, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def open(self, left: Allowance) -> None:
         """Take in what the search says is left at this moment."""
         with self._lock:
-            known = self.spent
+            owed = sum(self.owed.values(), Spending())
+            tokens = self.spent.tokens - owed.tokens
+            usd = self.spent.money_usd - owed.money_usd
             self._left = Allowance(
-                tokens=None if left.tokens is None else known.tokens + left.tokens,
-                money_usd=None if left.money_usd is None else known.money_usd + left.money_usd,
+                tokens=None if left.tokens is None else max(0, tokens) + left.tokens,
+                money_usd=None if left.money_usd is None else max(0.0, usd) + left.money_usd,
             )
 
     @property
@@ -78,13 +81,13 @@ class Purse:
         with self._lock:
             self._held.remove(hold)
             self.spent += cost
-            self._since[source] = self._since.get(source, Spending()) + cost
+            self.owed[source] = self.owed.get(source, Spending()) + cost
         return cost
 
     def take(self, source: str) -> Spending:
         """Return what a source spent since this was asked last."""
         with self._lock:
-            return self._since.pop(source, Spending())
+            return self.owed.pop(source, Spending())
 
     def cost(self, usage: Usage) -> Spending:
         """Return what an exchange costs."""

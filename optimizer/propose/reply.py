@@ -26,7 +26,8 @@ _NOTE: Final = 160
 _FAULT: Final = 1200
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _BLOCK: Final = re.compile(
-    r"^[ \t]{0,3}(`{3,}|~{3,})[ \t]*([\w+#-]{0,20})[^\n]*\n(.*?)(?:^[ \t]{0,3}\1[`~]*[ \t]*$|\Z)",
+    r"^[ \t]{0,3}(`{3,}+|~{3,}+)[ \t]*([\w+#-]{0,20})[^\n]*+\n"
+    r"(.*?)(?:^[ \t]{0,3}\1[`~]*[ \t]*$|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _COMMA: Final = re.compile(r",(\s*[}\]])")

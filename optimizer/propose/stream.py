@@ -11,7 +11,8 @@ from optimizer.propose.model import Answered, Unanswered, Usage
 
 _FIELD: Final = b"data:"
 _DONE: Final = "[DONE]"
-_LONGEST_FAULT: Final = 300
+_LONGEST_FAULT: Final = 1 << 16
+"""As it is read; what is kept is cut once no key can be in it."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ _LOG: Final = 1500
 _HIDDEN: Final = "#"
 _WORD: Final = re.compile(r"\w+")
 _DIGIT: Final = re.compile(r"\d")
-_PLACE: Final = re.compile(r"[\w./-]*\.(?:cpp|py):(\d{1,5})(?::\d{1,5})?(?=[:,\s])")
+_PLACE: Final = re.compile(r"(?<![\w./-])[\w./-]*\.(?:cpp|py):(\d{1,5})(?::\d{1,5})?(?=[:,\s])")
 """Where in the candidate's own code a compiler found something."""
 _VOCABULARY: Final = frozenset((
     "0", "1", "2", "float16", "float32", "float64", "bfloat16", "int8", "uint8", "int16", "int32",

@@ -117,9 +117,13 @@ class Writer:
     def _read(self, said: Answered | Unanswered, node: NodeContext) -> Candidate | Unusable:
         if isinstance(said, Unanswered):
             return Unusable(f"no answer: {said.why} {said.detail}".strip())
-        read = read_reply(
-            said.text, parent=node.candidate, hardware=self.hardware, origin=self.name
-        )
+        try:
+            read = read_reply(
+                said.text, parent=node.candidate, hardware=self.hardware, origin=self.name
+            )
+        except Exception as error:  # a search must outlive whatever a model says
+            log.exception("a reply can't be read", proposer=self.name)
+            return Unusable(f"the reply can't be read: {type(error).__name__}")
         if isinstance(read, Unusable):
             return read if said.complete else Unusable(_CUT)
         mate = node.mate.candidate.id if node.mate else None

@@ -35,6 +35,17 @@ class Ledger(Sessions):
             sums = session.execute(select(*_SUMS).where(LedgerRow.search_id == search_id)).one()
         return _spending(sums)
 
+    def spent_by(self, goal_key: str) -> dict[str, Spending]:
+        """Return what was spent on a goal's search, by source; nothing where it has none."""
+        query = (
+            select(LedgerRow.source, *_SUMS)
+            .join(SearchRow, SearchRow.id == LedgerRow.search_id)
+            .where(SearchRow.goal_key == goal_key)
+            .group_by(LedgerRow.source)
+        )
+        with self._reading() as session:
+            return {source: _spending(sums) for source, *sums in session.execute(query)}
+
     def costs(self, *, since: float = 0.0) -> tuple[Cost, ...]:
         """Return what each search cost day by day and source by source, the oldest first.
 

@@ -28,6 +28,13 @@ def test_the_message_and_its_line_are_read(name: str, line: int | None, message:
     assert message in reading.message
 
 
+@pytest.mark.parametrize(
+    "log", ["E: at {}:1:\n^\n", "kernel.cpp:{}: error: x\n", "kernel.cpp:1:{}: error: x"]
+)
+def test_a_number_of_any_length_is_read(log: str) -> None:
+    assert isinstance(read_log(log.format("9" * 5000)).message, str)
+
+
 def test_the_line_of_triton_code_is_shown() -> None:
     assert read_log(BY_NAME["break_in_a_loop"].log).source == "break"
 

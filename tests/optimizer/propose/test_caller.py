@@ -79,6 +79,25 @@ def test_it_is_given_up_after_some_attempts(make: Callable[..., Caller]) -> None
     assert len(tape.asked) == ATTEMPTS
 
 
+class Breaks:
+    def ask(self, question: Question, *, within_s: float) -> Answered | Unanswered:
+        raise AssertionError(question.model)
+
+
+def test_a_client_that_breaks_is_an_answer_that_is_charged_and_written_down(
+    make: Callable[..., Caller],
+) -> None:
+    caller = make(Breaks())
+
+    (said,) = ask(caller)
+
+    assert isinstance(said, Unanswered)
+    assert (said.why, said.detail) == ("garbled", "AssertionError")
+    assert len(list(caller.journal.exchanges())) == ATTEMPTS
+    assert caller.purse.spent.tokens > 0
+    assert caller.journal.spent() == caller.purse.spent
+
+
 def test_a_refusal_is_not_argued_with(make: Callable[..., Caller]) -> None:
     tape = Tape([Unanswered(why="refused")])
 

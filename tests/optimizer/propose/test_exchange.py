@@ -62,6 +62,15 @@ def test_what_was_spent_outlives_the_process(tmp_path: Path) -> None:
     assert Journal(tmp_path).spent() == Spending(tokens=45, money_usd=0.75)
 
 
+def test_what_was_begun_and_has_no_end_is_counted_in_full(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for source in ("m", "m", "other"):
+        begun = journal.begin(Spending(tokens=100, money_usd=1.0), source=source)
+    journal.record(exchange(question(), Answered(text="Well.")), begun=begun)
+
+    assert journal.spent_by_source() == {"m": Spending(tokens=215, money_usd=2.25)}
+
+
 def test_a_line_that_a_crash_cut_off_costs_that_line_only(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.record(exchange(question("one"), Answered(text="1")))

@@ -51,6 +51,7 @@ def test_the_key_goes_to_the_endpoint_and_nothing_of_the_environment_does(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: mine")
 
     _, server = ask(always(Says("Well.")))
 
@@ -92,7 +93,9 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
         (Sends(lambda: iter([b"<html>hello</html>"])), "garbled", None),
         (Sends(lambda: iter([b"data: {\n\ndata: 7\n\n\xff\xfe"])), "garbled", None),
         (Sends(lambda: iter([event({"error": {"message": "overloaded"}})])), "broken", None),
-        (Sends(lambda: iter([b"\x1f\x8b"]), headers={"Content-Encoding": "gzip"}), "away", None),
+        (Sends(lambda: iter([b"\x1f\x8b"]), headers={"Content-Encoding": "gzip"}), "refused", None),
+        (Sends(lambda: itertools.repeat(b"x" * 9000), status=307,
+               headers={"Location": "http://127.0.0.1:9/v1"}), "refused", None),
     ],
 )  # fmt: skip
 def test_what_goes_wrong_is_told_apart(deed: Deed, why: str, retry_after_s: float | None) -> None:
@@ -102,13 +105,42 @@ def test_what_goes_wrong_is_told_apart(deed: Deed, why: str, retry_after_s: floa
     assert (said.why, said.retry_after_s) == (why, retry_after_s)
 
 
-def test_nobody_there_is_told_apart() -> None:
+def test_nobody_there_is_told_apart_and_costs_nothing() -> None:
     endpoint = Endpoint(ModelSettings(url="http://127.0.0.1:9/v1", name="tiny"))
 
     said = endpoint.ask(QUESTION, within_s=5)
 
     assert isinstance(said, Unanswered)
     assert said.why == "away"
+    assert not said.charged
+
+
+@pytest.mark.parametrize(
+    ("deed", "charged"),
+    [
+        (Sends(lambda: iter([b"\x1f\x8b"]), headers={"Content-Encoding": "gzip"}), True),
+        (Waits(0.0), True),  # hangs up without a word
+        (Refuses(502), True),
+        (Refuses(504), True),
+        (Refuses(429), False),
+        (Refuses(503), False),
+    ],
+)  # fmt: skip
+def test_what_the_model_may_have_worked_on_is_charged_for(deed: Deed, *, charged: bool) -> None:
+    said, _ = ask(always(deed))
+
+    assert isinstance(said, Unanswered)
+    assert said.charged == charged
+
+
+def test_a_key_that_an_endpoint_repeats_is_hidden_before_the_text_is_cut() -> None:
+    key = "k" * 900
+    with serving(always(Refuses(401, body=f'{{"error": {{"message": "bad {key}"}}}}'))) as server:
+        said = Endpoint(ModelSettings(url=server.url, name="tiny"), key).ask(QUESTION, within_s=10)
+
+    assert isinstance(said, Unanswered)
+    assert "bad" in said.detail
+    assert "kkk" not in said.detail
 
 
 def test_silence_ends_in_time() -> None:

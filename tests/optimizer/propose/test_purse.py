@@ -100,6 +100,17 @@ def test_each_source_is_told_its_own_spending_once() -> None:
     assert purse.take("b") == Spending(tokens=1200, money_usd=0.003)
 
 
+def test_what_the_ledger_does_not_know_yet_is_not_granted_again() -> None:
+    made = ModelSettings(url=URL, name="m")
+    purse = Purse(made, spent=Spending(tokens=900), owed={"m": Spending(tokens=600)})
+
+    # The ledger knows of 300 of the 900, so that of an allowance of 1000 it says 700 are left.
+    purse.open(Allowance(tokens=700))
+
+    assert purse.left_tokens == 100
+    assert purse.take("m") == Spending(tokens=600)
+
+
 def test_free_models_are_not_held_back_by_money() -> None:
     purse = make()
     purse.open(Allowance(money_usd=0.0))

@@ -156,6 +156,8 @@ FRAGMENTS = st.sampled_from(
 @example("```json\n" + '{"plan":' * 100_000, None, HARDWARE)
 @example("```python\nTUNABLES = " + "-" * 100_000 + "1\nimport triton\n```", None, H200)
 @example('```cpp\n// TUNABLES = {"A": (' + "-" * 50_000 + "1,)}\n```", PARENT, HARDWARE)
+@example("`" * LONGEST, None, HARDWARE)
+@example(reply('// TUNABLES = {"A": (1e999,)}\n' + SCALE), None, HARDWARE)
 def test_no_text_crashes_it(text: str, parent: Candidate | None, hardware: Any) -> None:  # noqa: ANN401
     found = read_reply(text, parent=parent, hardware=hardware, origin="tiny", most=3)
 
