@@ -141,6 +141,7 @@ def open_bot(  # noqa: PLR0913 - what makes this process one daemon and no other
             store=store,
             jobs=routes,
             find_obstacle=routes.find_obstacle,
+            is_going=routes.is_going,
             gate=gate,
             state=settings.state,
             keep_going=keep_going,

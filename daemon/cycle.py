@@ -15,12 +15,12 @@ from pydantic import ValidationError
 
 from daemon.agenda import in_order
 from daemon.fleet.lending import Lending
-from daemon.fleet.pool import Pool
+from daemon.fleet.pool import LOST, Pool
 from daemon.fleet.shift import Shift
 from daemon.forge import ForgeError
 from daemon.gate import Gate
 from daemon.host import Host
-from daemon.jobs import JobError, Progress, RunsJobs
+from daemon.jobs import JobError, JobRefusedError, Progress, RunsJobs
 from daemon.logs import find_log
 from daemon.origin import WorkspaceError
 from daemon.planner import Work, plan, queued
@@ -41,6 +41,8 @@ from optimizer.store import QueuedGoal, Store, StoredGoal
 
 log = find_log(__name__)
 _ATTEMPTS = 3
+_LOSSES = 30
+"""Of a device or its host under a search: no fault of the goal, as a rule."""
 """A goal whose job died so often is given up."""
 _CLAIM_S = 3600.0
 _AWAY = "a runner of the code host works on it"
@@ -281,7 +283,9 @@ class Cycle:
             )
         if end := self._find_stop(goal):
             return end
-        if not isinstance(result, OptimizeResult) or result.message == "stopped":
+        # Where the role may be another's by now, that one finds the result in the store.
+        ended = isinstance(result, OptimizeResult) and result.message != "stopped"
+        if not isinstance(result, OptimizeResult) or not (ended and self.keep_going()):
             if not self.is_away(goal.key):
                 log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
             return None
@@ -388,9 +392,11 @@ class Cycle:
         self.on_progress(work, event)
 
     def _count_attempt(self, goal: StoredGoal, error: JobError) -> End | None:
-        attempts = int(self.store.recall(f"attempts/{goal.key}") or 0) + 1
-        self.store.mark(f"attempts/{goal.key}", str(attempts))
-        return End.of(goal, "failed", str(error)) if attempts >= _ATTEMPTS else None
+        lost = isinstance(error, JobRefusedError) and error.error in LOST
+        mark, most = ("losses", _LOSSES) if lost else ("attempts", _ATTEMPTS)
+        attempts = int(self.store.recall(f"{mark}/{goal.key}") or 0) + 1
+        self.store.mark(f"{mark}/{goal.key}", str(attempts))
+        return End.of(goal, "failed", str(error)) if attempts >= most else None
 
     def _finish(self, goal: StoredGoal, end: End) -> None:
         now = self.clock()
@@ -398,6 +404,8 @@ class Cycle:
         self.store.finish(goal.key, verdict=end.verdict, result=end.to_json(), now=now)
         for what in ("kernels", "incumbents", "kin"):
             shutil.rmtree(self._folder(goal, what), ignore_errors=True)
+        if self.pool is not None:
+            self.pool.forget(goal.key)
         self._ends.append(end)
         log.info("goal ended", **end.model_dump(mode="json", exclude_none=True))
 

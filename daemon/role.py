@@ -49,7 +49,8 @@ class Role:
         if not self.leases.take_lease(_NAME, self.holder, ttl_s=self.ttl_s, now=now):
             return False
         self._renewed_at = now
-        return True
+        # Where the store took long to answer, what it gave may have ended by now.
+        return self.clock() - now < self.ttl_s or self.renew()
 
 
 @contextmanager

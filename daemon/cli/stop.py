@@ -21,9 +21,12 @@ def heeding_signals(*, deadline_s: float = DEADLINE_S) -> Iterator[threading.Eve
     cut_off = threading.Timer(deadline_s, os._exit, [0])
     cut_off.daemon = True
 
+    heard = threading.Event()
+
     def heed(*_: object) -> None:
-        if not stop.is_set():
-            stop.set()
+        stop.set()
+        if not heard.is_set():  # `stop` may have been set by something else before
+            heard.set()
             cut_off.start()
 
     before = {number: signal.signal(number, heed) for number in (signal.SIGTERM, signal.SIGINT)}

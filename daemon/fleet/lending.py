@@ -1,6 +1,7 @@
 """Devices lent to jobs, one job a device: who gets which, for how long, and which nobody gets."""
 
 import threading
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,8 @@ class Lease:
 
     lending: "Lending"
     device: LentDevice
+    holder: str
+    """Of this lease alone: another of the same scheduler's is another holder."""
     _renewed_at: float
 
     def renew(self) -> bool:
@@ -31,16 +34,14 @@ class Lease:
         ttl_s = self.lending.ttl_s
         if now - self._renewed_at < ttl_s / _RENEWALS:
             return not self.lending.is_draining(self.device.name)
+        if now - self._renewed_at >= ttl_s:
+            return False  # it has ended, and somebody else may be on the device since
         self._renewed_at = now
-        return self.lending.store.renew_device(
-            self.device.name, self.lending.holder, ttl_s=ttl_s, now=now
-        )
+        return self.lending.store.renew_device(self.device.name, self.holder, ttl_s=ttl_s, now=now)
 
     def give_back(self) -> None:
         """End the lease."""
-        self.lending.store.free_device(
-            self.device.name, self.lending.holder, now=self.lending.clock()
-        )
+        self.lending.store.free_device(self.device.name, self.holder, now=self.lending.clock())
 
 
 @dataclass
@@ -60,6 +61,8 @@ class Lending:
     """A lease that nobody prolongs ends then: with the role of the scheduler that has lent it."""
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _hosts: set[str] = field(default_factory=set, init=False)
+    _seen: frozenset[str] = field(default_factory=frozenset, init=False)
+    """Names of the devices that were there at the last look: the store knows other machines'."""
     _lost: dict[str, set[str]] = field(default_factory=dict, init=False)
     """By task, the devices on which it was lost."""
 
@@ -70,6 +73,7 @@ class Lending:
             StoreError: The database is away.
         """
         seen = self.look_around()
+        self._seen = frozenset(device.name for device in seen)
         self._hosts |= {device.host for device in seen} | {self.host}
         self.store.note_devices(sorted(self._hosts), seen, now=self.clock())
         if self.artefacts is not None:
@@ -78,14 +82,14 @@ class Lending:
 
     def knows(self, hardware: HardwareSpec) -> bool:
         """Return whether there is any device of a hardware, free or not."""
-        return any(fits(device, hardware) for device in self.store.devices())
+        return any(fits(device, hardware) for device in self._devices())
 
     def find_obstacle(self, hardware: HardwareSpec) -> str | None:
         """Return why no device of a hardware will be lent, however long one waits.
 
         None where one will, and where there is none that these records know of.
         """
-        theirs = [device for device in self.store.devices() if fits(device, hardware)]
+        theirs = [device for device in self._devices() if fits(device, hardware)]
         if not theirs or any(device.rule is None for device in theirs):
             return None
         return "; ".join(f"{device.name} is {device.rule}: {device.why}" for device in theirs)
@@ -94,7 +98,7 @@ class Lending:
         """Return who has the devices where none of a hardware is free; None where one is."""
         if self.has_room(hardware):
             return None
-        users = [d for d in self.store.devices() if d.is_held(self.clock())]
+        users = [d for d in self._devices() if d.is_held(self.clock())]
         told = ", ".join(f"{d.name} is leased for {d.task}" for d in users)
         return told or None
 
@@ -112,14 +116,13 @@ class Lending:
         """
         with self._lock:
             now, free = self.clock(), {d.name: d for d in self._free(hardware, key)}
-            lent = self.store.lease_device(
-                [*free], self.holder, task=task, ttl_s=self.ttl_s, now=now
-            )
+            holder = f"{self.holder}#{uuid.uuid4().hex}"
+            lent = self.store.lease_device([*free], holder, task=task, ttl_s=self.ttl_s, now=now)
             if lent is None:
                 return None
             if free[lent.name].ruled_by == "person":
                 self._forget_faults(lent)
-            return Lease(self, access_of(lent), now)
+            return Lease(self, access_of(lent), holder, now)
 
     def note_loss(self, key: str, device: str) -> None:
         """Remember that a task was lost on a device."""
@@ -137,12 +140,18 @@ class Lending:
         return found is not None and found.rule == "draining"
 
     def _free(self, hardware: HardwareSpec, key: str) -> list[StoredDevice]:
+        fit = [d.name for d in self._devices() if d.rule is None and fits(d, hardware)]
         lost = self._lost.get(key, frozenset[str]())
+        # A task waits for another device rather than go back to where it was lost.
+        mine = {name for name in fit if name not in lost} or set(fit)
         free = without_disturbed(self.store.devices(), now=self.clock())
         return sorted(
-            (device for device in free if device.rule is None and fits(device, hardware)),
-            key=lambda device: (device.name in lost, device.since, device.name),
+            (device for device in free if device.name in mine),
+            key=lambda device: (device.since, device.name),
         )
+
+    def _devices(self) -> list[StoredDevice]:
+        return [device for device in self.store.devices() if device.name in self._seen]
 
     def _heed_health(self, artefacts: Path) -> None:
         """Cordon what keeps failing, free what a check has found well since."""
@@ -151,7 +160,7 @@ class Lending:
                 continue
             now, found = self.clock(), self._find_faults(device, artefacts)
             if found is None and device.rule is not None and device.ruled_by == "health":
-                self.store.uncordon_device(device.name, now=now)
+                self.store.uncordon_device(device.name, now=now, by="health")
                 log.info("device is well again", device=device.name)
             elif found is not None and device.rule is None and device.ruled_by == "health":
                 file, state = found

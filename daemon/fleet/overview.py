@@ -91,7 +91,7 @@ def _device(device: StoredDevice, now: float) -> DeviceRow:
         state=device.state(now),
         why=device.why,
         task=device.task if held else "",
-        holder=(device.holder or "") if held else "",
+        holder=(device.holder or "").partition("#")[0] if held else "",
         for_s=round(max(0.0, now - device.since), 1),
     )
 

@@ -1,6 +1,7 @@
 """Jobs on leased devices: one after another on a single device, side by side on several."""
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from optimizer.job import OptimizeRequest, Result, VerifyRequest
 
 _MOST_THREADS = 256
 """Each waits for one job; there are never more than devices are lent."""
-_LOST = frozenset({"WorkerLostError", "DeviceLostError"})
+LOST = frozenset({"WorkerLostError", "DeviceLostError"})
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class OnDevice:
                 keep_going=lambda: keep_going() and lease.renew(),
             )
         except JobError as error:
-            if isinstance(error, JobRefusedError) and error.error in _LOST:
+            if isinstance(error, JobRefusedError) and error.error in LOST:
                 lease.lending.note_loss(key, lease.device.name)
             raise
         else:
@@ -167,9 +168,18 @@ class Pool:
     def wait(self, wait_s: float) -> None:
         """Wait until a job has ended, or for so long."""
         with self._lock:
-            going = [*self._going.values()]
+            # One that has ended and that nobody asks for would end each wait at once.
+            going = [future for future in self._going.values() if not future.done()]
         if going:
             wait(going, wait_s, return_when=FIRST_COMPLETED)
+        else:
+            time.sleep(wait_s)
+
+    def forget(self, key: str) -> None:
+        """Forget a job that has ended, whose result nobody wants any more."""
+        with self._lock:
+            if (future := self._going.get(key)) is not None and future.done():
+                del self._going[key]
 
     def close(self) -> None:
         """Wait for the threads, which end soon once `keep_going` says no."""

@@ -76,9 +76,9 @@ class Shift:
     def _begin_one(self) -> bool:
         """Begin the first goal for which there is a device; return whether there was any."""
         queues = sorted(filter(None, self._waiting.values()), key=lambda q: self._place[q[0].key])
-        if not queues:
+        if not any(self.pool.has_room(self._hardware(queue[0])) for queue in queues):
             return False
-        self.before()
+        self.before()  # it may take the very device
         for queue in queues:
             if not self.pool.has_room(self._hardware(queue[0])):
                 continue

@@ -8,6 +8,7 @@ is sent and what comes back are texts; see `optimizer.runners.post`.
 
 import contextlib
 import logging
+import signal
 import socket
 import threading
 from collections import defaultdict
@@ -55,7 +56,7 @@ class Cluster:
         """
         self._idle = defaultdict(list)
         try:
-            ray.init(self.address, ignore_reinit_error=True, **_QUIET)
+            _init(self.address, ignore_reinit_error=True, **_QUIET)
         except (ConnectionError, RuntimeError, RayError, OSError) as error:
             msg = f"the Ray cluster at {self.address} can't be reached: {error}"
             raise RunnerError(msg) from error
@@ -237,6 +238,17 @@ def _device(host: str, called: str, hardware: str, access: RayAccess) -> NewDevi
     return NewDevice(name=f"{host}/{called}", host=host, hardware=hardware, access=access.to_json())
 
 
+def _init(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as Ray's own
+    """Connect, and keep the process's own answer to SIGTERM, which Ray replaces by `sys.exit`."""
+    if threading.current_thread() is not threading.main_thread():
+        return ray.init(*arguments, **named)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        return ray.init(*arguments, **named)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @contextlib.contextmanager
 def local_cluster(resources: Mapping[str, float]) -> Iterator[Cluster]:
     """Start a cluster of one host, for as long as one is in the context.
@@ -244,7 +256,7 @@ def local_cluster(resources: Mapping[str, float]) -> Iterator[Cluster]:
     Args:
         resources: What the host says that it has, such as ``{"cpu-x86-64-v3/slot0": 1}``.
     """
-    context: Any = ray.init(  # what Ray returns for a cluster of its own has more than its type
+    context: Any = _init(  # what Ray returns for a cluster of its own has more than its type
         "local",
         num_cpus=len(resources),
         num_gpus=0,

@@ -78,18 +78,34 @@ class Devices(Sessions):
         self._change(update(DeviceRow).where(*mine).values(**_FREE, since=now))
 
     def free_devices_of(self, holder: str, *, now: float) -> None:
-        """Give back all that a holder has: only whoever holds its role may say so."""
-        self._change(update(DeviceRow).where(DeviceRow.holder == holder).values(**_FREE, since=now))
+        """Give back all leases of a holder, who names them ``HOLDER#...``.
+
+        Only whoever holds its role may say so.
+        """
+        theirs = or_(
+            DeviceRow.holder == holder, DeviceRow.holder.startswith(f"{holder}#", autoescape=True)
+        )
+        with self._writing() as session:
+            session.execute(update(DeviceRow).where(theirs).values(**_FREE, since=now))
 
     def rule_device(self, name: str, rule: DeviceRule, *, why: str, by: Ruler, now: float) -> bool:
-        """Have a device leased no more; False where there is none of that name."""
-        said = {"rule": rule, "why": why, "ruled_by": by, "since": now}
-        return self._change(update(DeviceRow).where(DeviceRow.name == name).values(**said))
+        """Have a device leased no more; False where there is none of that name.
 
-    def uncordon_device(self, name: str, *, now: float) -> bool:
-        """Have a device leased again; False where there is none of that name."""
+        A health check takes nothing back that a person has said, this included.
+        """
+        said = {"rule": rule, "why": why, "ruled_by": by, "since": now}
+        which = [DeviceRow.name == name]
+        if by == "health":
+            which.append(DeviceRow.rule.is_(None))
+        return self._change(update(DeviceRow).where(*which).values(**said))
+
+    def uncordon_device(self, name: str, *, now: float, by: Ruler = "person") -> bool:
+        """Have a device leased again; False where there is none, see `rule_device`."""
         said = {"rule": None, "why": "", "ruled_by": "person", "since": now}
-        return self._change(update(DeviceRow).where(DeviceRow.name == name).values(**said))
+        which = [DeviceRow.name == name]
+        if by == "health":
+            which.append(DeviceRow.ruled_by == "health")
+        return self._change(update(DeviceRow).where(*which).values(**said))
 
     def _change(self, change: Any) -> bool:  # noqa: ANN401 - an update's type names its table
         with self._writing() as session:

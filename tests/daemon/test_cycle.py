@@ -6,11 +6,13 @@ import pytest
 
 from daemon.bot import make_forge, make_workspace, open_cycle, open_store
 from daemon.forge import PullRequest
-from daemon.jobs import JobDiedError, Jobs
+from daemon.jobs import JobDiedError, Jobs, Progress, Task
 from daemon.pulls.publish import Declined, Opened, Unchanged, Updated
 from daemon.report import Report
 from daemon.talk.wishes import hold, stop_job, unhold
 from daemon.watch import OtherRegistryError
+from operator_registry.record import Record
+from optimizer.job import Result
 from optimizer.store import Store, StoredGoal
 from tests.daemon.origins import HERE, SCRIPTED, Origin
 
@@ -174,6 +176,35 @@ def test_told_to_stop_it_hands_the_goal_back(origin: Origin, tmp_path: Path) -> 
     assert report.stopped
     (goal,) = pending(origin)
     assert goal.holder is None
+
+
+@dataclass
+class EndsTooLate:
+    """Does jobs whose ends come when another process has the role already."""
+
+    lost: bool = False
+
+    def run(
+        self,
+        task: Task,
+        request: Record,
+        *,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        keep_going: Callable[[], bool] = lambda: True,
+    ) -> Result | None:
+        result = SCRIPTED.run(task, request, on_progress=on_progress, keep_going=keep_going)
+        self.lost = True
+        return result
+
+
+def test_what_ends_once_the_role_is_lost_is_not_published_here(origin: Origin) -> None:
+    origin.add_operator("better 2.0")
+    late = EndsTooLate()
+    with open_cycle(origin.settings, jobs=late, is_stopped=lambda: late.lost) as cycle:
+        report = cycle.run()
+
+    assert (report.ends, pull_requests(origin)) == ((), ())
+    assert [end.verdict for end in turn(origin).ends] == ["better"]
 
 
 def test_a_search_goes_on_under_the_same_key(origin: Origin, tmp_path: Path) -> None:

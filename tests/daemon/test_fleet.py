@@ -142,6 +142,65 @@ def test_a_job_goes_elsewhere_when_it_was_lost(pool: Pool, held: Held) -> None:
     assert {request.device.name for request in held.seen if request.device} == {ONE, TWO}
 
 
+def test_a_task_waits_rather_than_go_back_to_where_it_was_lost(lending: Lending) -> None:
+    lending.note_loss("k", ONE)
+    other = lending.lend(H200, key="k", task="t")
+
+    assert other is not None
+    assert other.device.name == TWO
+    assert lending.lend(H200, key="k", task="t") is None
+    lending.note_loss("k", TWO)
+    back = lending.lend(H200, key="k", task="t")
+    assert back is not None
+    assert back.device.name == ONE
+
+
+def test_an_end_that_nobody_asks_for_ends_no_wait(
+    pool: Pool, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = list[float]()
+    pool.run("optimize", ask(1))
+    held.go.set()
+    wait_until(lambda: pool.is_done("goal-1"))
+    monkeypatch.setattr("daemon.fleet.pool.time.sleep", waits.append)
+
+    pool.wait(0.25)
+    pool.forget("goal-1")
+
+    assert waits == [0.25]
+    assert not pool.is_going("goal-1")
+
+
+def test_devices_of_another_machine_are_not_lent(lending: Lending, store: Store) -> None:
+    theirs = Lending(store, "they", time.time, lambda: (), host="b")
+    theirs.look()
+
+    assert not theirs.knows(H200)
+    assert theirs.lend(H200, key="k", task="t") is None
+    assert lending.knows(H200)
+
+
+def test_a_lease_that_has_ended_is_not_prolonged_nor_given_back_for_the_next(
+    store: Store,
+) -> None:
+    now = [1000.0]
+    lending = Lending(store, "me", lambda: now[0], lambda: DEVICES[:1], host="a")
+    lending.look()
+    first = lending.lend(H200, key="k", task="first")
+    now[0] += lending.ttl_s
+    second = lending.lend(H200, key="l", task="second")
+    assert first is not None
+    assert second is not None
+    assert first.device == second.device
+
+    assert not first.renew()
+    first.give_back()
+
+    assert second.renew()
+    (device,) = store.devices()
+    assert device.task == "second"
+
+
 def test_a_drained_device_hands_its_job_back(pool: Pool, held: Held, store: Store) -> None:
     pool.run("optimize", ask(1))
     (name,) = [device.name for device in store.devices() if device.holder]

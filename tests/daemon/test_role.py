@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.role import RoleTakenError, hold_role
+from daemon.role import Role, RoleTakenError, hold_role
 from optimizer.store import Store
 
 
@@ -47,6 +47,28 @@ def test_who_was_away_too_long_loses_the_role(tmp_path: Path, store: Store) -> N
         store.take_lease("scheduler", "elsewhere", ttl_s=100, now=now[0])
 
         assert not role.renew()
+
+
+class Slow:
+    """Leases of a store that takes longer to answer than they last, and gives them once."""
+
+    def __init__(self, now: list[float]) -> None:
+        self.now, self.given = now, 0
+
+    def take_lease(self, name: str, holder: str, *, ttl_s: float, now: float) -> bool:
+        self.now[0] += ttl_s * (self.given == 0)
+        self.given += 1
+        return self.given == 1
+
+    def drop_lease(self, name: str, holder: str) -> None:
+        raise AssertionError
+
+
+def test_a_lease_that_ended_before_the_answer_came_is_asked_for_again() -> None:
+    now = [0.0]
+    role = Role(Slow(now), "me", lambda: now[0])
+
+    assert not role.renew()
 
 
 def test_a_killed_holder_on_this_machine_blocks_nobody(tmp_path: Path, store: Store) -> None:

@@ -1,6 +1,7 @@
 """A job whose search runs here and whose judge runs on a cluster's host, as the daemon has it."""
 
 import re
+import signal
 from pathlib import Path
 
 import psutil
@@ -38,7 +39,9 @@ def test_a_search_on_a_cluster_records_its_trials_here_and_leaves_nothing_there(
             seen.extend(" ".join(process.environ().keys()) for process in posts())
             seen.extend(" ".join(process.cmdline()) for process in posts())
 
+    ours = signal.getsignal(signal.SIGTERM)
     with local_cluster({f"{hardware.name}/slot0": 1}) as cluster:
+        assert signal.getsignal(signal.SIGTERM) is ours
         (device,) = cluster.devices()
         request = OptimizeRequest(
             operator=OPERATOR,

@@ -75,6 +75,24 @@ def test_what_runs_on_a_drained_device_is_told_to_end(store: Store) -> None:
     assert states(store)["gpu"] == "cordoned"
 
 
+def test_a_health_check_takes_back_nothing_that_a_person_said(store: Store) -> None:
+    store.rule_device(GPU.name, "draining", why="repair", by="person", now=3)
+
+    assert not store.uncordon_device(GPU.name, now=4, by="health")
+    assert not store.rule_device(GPU.name, "cordoned", why="hot", by="health", now=4)
+    (device,) = [device for device in store.devices() if device.name == GPU.name]
+    assert (device.rule, device.why) == ("draining", "repair")
+
+
+def test_all_leases_of_a_holder_are_given_back_and_no_others(store: Store) -> None:
+    lease(store, "me#1")
+
+    store.free_devices_of("m", now=3)
+    assert states(store)["gpu"] == "leased"
+    store.free_devices_of("me", now=3)
+    assert states(store)["gpu"] == "idle"
+
+
 def test_a_freed_device_is_lent_again(store: Store) -> None:
     store.rule_device(GPU.name, "cordoned", why="hot", by="health", now=3)
 
