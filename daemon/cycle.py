@@ -283,9 +283,11 @@ class Cycle:
             )
         if end := self._find_stop(goal):
             return end
-        # Where the role may be another's by now, that one finds the result in the store.
-        ended = isinstance(result, OptimizeResult) and result.message != "stopped"
-        if not isinstance(result, OptimizeResult) or not (ended and self.keep_going()):
+        if (
+            not isinstance(result, OptimizeResult)
+            or result.message == "stopped"
+            or not self.keep_going()  # the role may be another's by now, who finds what has ended
+        ):
             if not self.is_away(goal.key):
                 log.info("search handed back", operator=goal.operator, hardware=goal.hardware)
             return None
