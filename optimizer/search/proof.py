@@ -28,16 +28,31 @@ def rank(trials: Sequence[Trial]) -> list[Trial]:
 
 def pick_for_proof(trials: Sequence[Trial], confirmations: Sequence[Confirmation]) -> Trial | None:
     """Return the trial whose candidate is to be confirmed next; None where all is said."""
-    evidence = [c.result for c in confirmations if isinstance(c.result, Evidence)]
+    evidence = _standing(confirmations)
     if evidence:
         again = len(evidence) < MOST_EVIDENCE and isinstance(judge(evidence[-1]), Unclear)
         named = evidence[-1].candidate
         return next((t for t in trials if again and t.candidate.id == named), None)
-    failed = {c.candidate for c in confirmations}
+    failed = find_failed(confirmations)
     left = [trial for trial in rank(trials) if trial.candidate.id not in failed]
     # Another choice of tunables mostly shares the fault: other code goes first.
     suspect = {t.candidate.code for t in trials if t.candidate.id in failed}
     return min(left, key=lambda trial: trial.candidate.code in suspect, default=None)
+
+
+def find_failed(confirmations: Sequence[Confirmation]) -> frozenset[str]:
+    """Return the candidates that failed in any confirming run, once being enough."""
+    return frozenset(c.candidate for c in confirmations if not isinstance(c.result, Evidence))
+
+
+def _standing(confirmations: Sequence[Confirmation]) -> list[Evidence]:
+    """Return the evidence, but for that of candidates that failed in another run."""
+    failed = find_failed(confirmations)
+    return [
+        c.result
+        for c in confirmations
+        if isinstance(c.result, Evidence) and c.candidate not in failed
+    ]
 
 
 def next_alpha(
@@ -85,17 +100,17 @@ def conclude(trials: Sequence[Trial], confirmations: Sequence[Confirmation]) -> 
     """Return the verdict on a search."""
     if evidence := find_evidence(confirmations):
         return judge(evidence)
-    if confirmations and not isinstance(last := confirmations[-1].result, Evidence):
-        candidates = (
-            "1 candidate" if len(confirmations) == 1 else f"{len(confirmations)} candidates"
-        )
-        return NotBetter(reason=f"{candidates} failed when confirmed: {explain(last)}")
+    outcomes = [c.result for c in confirmations if not isinstance(c.result, Evidence)]
+    if outcomes:
+        failed = len(find_failed(confirmations))
+        candidates = "1 candidate" if failed == 1 else f"{failed} candidates"
+        return NotBetter(reason=f"{candidates} failed when confirmed: {explain(outcomes[-1])}")
     if any(isinstance(trial.evaluation.outcome, Passed) for trial in trials):
         return Unclear(reason="candidates were checked, but there is no device here to time them")
     return NotBetter(reason=f"none of {len(trials)} candidates passed")
 
 
 def find_evidence(confirmations: Sequence[Confirmation]) -> Evidence | None:
-    """Return the evidence that the verdict stands on: the last one."""
-    results = (confirmation.result for confirmation in reversed(confirmations))
-    return next((result for result in results if isinstance(result, Evidence)), None)
+    """Return the evidence that the verdict stands on: the last one that still stands."""
+    evidence = _standing(confirmations)
+    return evidence[-1] if evidence else None

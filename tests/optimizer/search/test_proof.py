@@ -65,6 +65,19 @@ def test_an_unclear_run_is_repeated_once() -> None:
     assert pick_for_proof([GOOD, BEST], [unclear, unclear]) is None
 
 
+def test_who_fails_the_second_run_has_no_evidence_any_more() -> None:
+    unclear = make_confirmation(BEST, make_evidence(BEST.candidate, 1.2, low=1.0))
+    runs = [unclear, make_confirmation(BEST, WRONG)]
+
+    assert pick_for_proof([GOOD, BEST], runs) == GOOD
+    assert pick_for_proof([BEST], runs) is None
+    assert conclude([BEST], runs) == NotBetter(
+        reason="1 candidate failed when confirmed: wrong at a drawn size"
+    )
+    assert pick_for_proof([GOOD, BEST], [*runs, make_confirmation(GOOD)]) is None
+    assert conclude([GOOD, BEST], [*runs, make_confirmation(GOOD)]).kind == "better"
+
+
 def test_each_further_run_has_half_the_level() -> None:
     assert next_alpha(0.00025, []) == 0.00025
     assert next_alpha(0.00025, [make_confirmation(BEST, WRONG)] * 2) == 0.0000625
