@@ -101,7 +101,7 @@ class Devices(Sessions):
 
     def uncordon_device(self, name: str, *, now: float, by: Ruler = "person") -> bool:
         """Have a device leased again; False where there is none, see `rule_device`."""
-        said = {"rule": None, "why": "", "ruled_by": "person", "since": now}
+        said = {"rule": None, "why": "", "ruled_by": by, "since": now}
         which = [DeviceRow.name == name]
         if by == "health":
             which.append(DeviceRow.ruled_by == "health")

@@ -254,6 +254,10 @@ def test_a_health_check_cordons_a_device_and_frees_it(
     lending.look()
     assert {device.rule for device in store.devices()} == {None}
 
+    fail(tmp_path / "artefacts", 3)
+    lending.look()
+    assert [device.name for device in store.devices() if device.rule] == [ONE]
+
 
 def test_a_person_frees_what_a_health_check_has_cordoned(
     lending: Lending, store: Store, tmp_path: Path
