@@ -135,6 +135,10 @@ class Conditions(Record):
     """Minor ones in a call, of the kernel and of the baseline: the worst workload's medians."""
     disturbed: tuple[float, float] = (0, 0)
     """The share of calls in which another process took a thread's place, of both."""
+    dry: tuple[float, float] = (0, 0)
+    """The share of calls to which the device came before all of it was enqueued, of both.
+
+    Their device time may hold a wait for the host: it counts only where there are no others."""
     late_ms: float = 0.0
     """How long the device was busy after the kernel's end events, at most over the workloads."""
     input_sets: int = 0

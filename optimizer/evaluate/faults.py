@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from optimizer.evaluate.guards import ALL_UP, Guard, Guards
 from optimizer.evaluate.protocol import CANDIDATE
@@ -90,7 +90,7 @@ def describe_disturbance(
         pairs: All complete process pairs.
         baselines: By workload, the best peer.
     """
-    faults, disturbed, late_ms = [(0.0, 0.0)], [(0.0, 0.0)], [0.0]
+    faults, disturbed, dry, late_ms = [(0.0, 0.0)], [(0.0, 0.0)], [(0.0, 0.0)], [0.0]
     for name, baseline in baselines.items():
         sides = [
             [r for pair in pairs for r in pair.get(name, {}).get(subject, ())]
@@ -100,10 +100,12 @@ def describe_disturbance(
             mine, theirs = sides
             faults.append((median(r.faults for r in mine), median(r.faults for r in theirs)))
             disturbed.append((_disturbed(mine), _disturbed(theirs)))
+            dry.append((fmean(r.dry for r in mine), fmean(r.dry for r in theirs)))
             late_ms.append(median(r.late_ms for r in mine))
     return {
         "page_faults": max(faults),
         "disturbed": max(disturbed),
+        "dry": max(dry),
         "late_ms": max(late_ms),
     }
 

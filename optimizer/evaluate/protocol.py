@@ -291,6 +291,8 @@ class Sample(Record):
     """How often another process took a thread's place meanwhile."""
     late_ms: float = Field(default=0.0, ge=0)
     """How long the device was still busy after the end event, on whatever stream."""
+    dry: bool = False
+    """The device came to the call before all of it was enqueued: `device_ms` may hold a wait."""
 
 
 class Samples(Record):

@@ -27,6 +27,8 @@ DEVICE_HOPELESS = 1.5
 """The same on a device, whose own clock no other process disturbs, and where compiling is dear."""
 SIT_OUT, DEVICE_SIT_OUT = 1.5, 1.15
 """A peer this many times slower than the best, here and in ranking, sits out the other pairs."""
+LEAST_HIDDEN = 3
+"""So many samples of a pair must hide the host's time before those that do not are left out."""
 CERTAIN = Interval(low=1.0, estimate=1.0, high=1.0)
 
 
@@ -45,6 +47,8 @@ class Reading:
     """1 if its outputs were compared, so that the work was done: only the judge knows of which."""
     armed_ms: float = 0.0
     """How long the judge's clock saw the process get ready: on a processor, flush the caches."""
+    dry: int = 0
+    """1 if the device may have waited for the host within the call."""
 
     def by(self, figure: Figure) -> float:
         """Return the time of a figure."""
@@ -73,9 +77,20 @@ class Measured:
     reference_error: float
 
 
+def times_of(readings: Sequence[Reading], figure: Figure) -> list[float]:
+    """Return the times; on a device, of samples in which it surely did not wait for the host.
+
+    All of them where those are too few: a call that waits for the device has no others.
+    """
+    if figure == "device_ms":
+        hidden = [reading for reading in readings if not reading.dry]
+        readings = hidden if len(hidden) >= LEAST_HIDDEN else readings
+    return [reading.by(figure) for reading in readings]
+
+
 def median_of(readings: Sequence[Reading], figure: Figure) -> float:
     """Return the median time."""
-    return median(reading.by(figure) for reading in readings)
+    return median(times_of(readings, figure))
 
 
 def staying(
@@ -92,7 +107,7 @@ def staying(
         figure: The time that counts.
         behind: How many times slower than the best is far slower.
     """
-    here = {name: quick([r.by(figure) for r in readings[name]]) for name in peers_in(readings)}
+    here = {name: quick(times_of(readings[name], figure)) for name in peers_in(readings)}
     ranked = {name: ranked_ms[name] for name in here}
     slow = _far_behind(here, behind) & _far_behind(ranked, behind)
     return tuple(name for name in here if name not in slow)
@@ -162,7 +177,7 @@ def describe_workload(
         pair_ms=ours_ms,
         baseline_pair_ms=theirs_ms,
         ratio=ratio_interval(ratios, alpha=alpha) if server == CANDIDATE else CERTAIN,
-        spread=spread([r.by(figure) for found in _all(pairs, name, server) for r in found]),
+        spread=spread([t for found in _all(pairs, name, server) for t in times_of(found, figure)]),
         quantiles_ms=_quantiles(pairs, name, server, figure),
         baseline_quantiles_ms=_quantiles(pairs, name, baseline, figure),
         share_of_roofline=measured.roofline_ms / device_ms if measured.roofline_ms else None,
@@ -256,7 +271,7 @@ def _quantiles(
     pairs: Sequence[Pair], workload: str, subject: str, figure: Figure
 ) -> tuple[float, ...]:
     readings = _all(pairs, workload, subject)
-    return distribution([r.by(figure) for found in readings for r in found])
+    return distribution([time for found in readings for time in times_of(found, figure)])
 
 
 def _pooled(pairs: Sequence[Pair], workload: str, subject: str, figure: Figure) -> float:

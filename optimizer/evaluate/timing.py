@@ -3,8 +3,8 @@
 `device_ms` is the time of the work itself, `call_ms` that from the call to the device being idle.
 On a processor they are the same: of a call whose inputs are cold and whose code is warm. On CUDA,
 `device_ms` lies between two events in a queue that is primed behind a flush of the L2 cache, so
-that the host's time is hidden; `call_ms` is the host's clock around a call into an empty queue. A
-sample there makes two calls, one for each figure.
+that the host's time is hidden, and a sample tells where it was not; `call_ms` is the host's clock
+around a call into an empty queue. A sample there makes two calls, one for each figure.
 """
 
 import math
@@ -47,6 +47,10 @@ class Clock(Protocol):
 
     def warm_up(self, call: Call) -> None:
         """Make a call on other inputs, after the flush and before the sample, if need be."""
+        ...
+
+    def deepen(self, priming: int) -> int:
+        """Return the priming for calls of which one found the queue dry."""
         ...
 
     def fire(self, call: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
@@ -94,6 +98,10 @@ class HostClock:
         """
         call()
 
+    def deepen(self, priming: int) -> int:
+        """See `Clock.deepen`; nothing to hide here."""
+        return priming
+
     def fire(self, call: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
         """See `Clock.fire`."""
         before = resource.getrusage(resource.RUSAGE_SELF)
@@ -131,6 +139,7 @@ class CudaClock:
         self._start, self._end = _event(), _event()
         self._elapsed_ms = self._start.elapsed_time
         self._record = (self._start.record, self._end.record)
+        self._begun: Callable[[], bool] = self._start.query
         self._await_end = self._end.synchronize
         self._driver = open_driver()
         # A device without a share of its cache for such lines refuses the call.
@@ -152,6 +161,10 @@ class CudaClock:
     def warm_up(self, call: Call) -> None:
         """See `Clock.warm_up`; a flush of the device leaves the host's code warm."""
 
+    def deepen(self, priming: int) -> int:
+        """See `Clock.deepen`."""
+        return min(2 * priming, flushes_to_hide(MOST_PRIMING_MS, self._flush_ms))
+
     def fire(self, call: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
         """See `Clock.fire`."""
         before = resource.getrusage(resource.RUSAGE_SELF)
@@ -161,6 +174,8 @@ class CudaClock:
         start()
         call()
         end()
+        # The device was at the call already, so it may have waited for the host within it.
+        dry = bool(self._begun())
         self._await_end()
         # Whatever the call left to other streams makes the whole device busy for longer.
         late_ms = max(0.0, self._time_wait() - self._idle_ms)
@@ -172,7 +187,7 @@ class CudaClock:
         outputs = call()
         self._wait()
         call_ms = max((time.perf_counter_ns() - began) * 1e-6, SHORTEST_MS)
-        return make_sample(device_ms, call_ms, before, late_ms=late_ms), outputs
+        return make_sample(device_ms, call_ms, before, late_ms=late_ms, dry=dry), outputs
 
     def _let_go(self) -> None:
         """Let lines go that were asked to stay in the L2 cache: the next flush takes them too."""
@@ -243,7 +258,12 @@ def _event() -> torch.cuda.Event:
 
 
 def make_sample(
-    device_ms: float, call_ms: float, before: resource.struct_rusage, *, late_ms: float = 0.0
+    device_ms: float,
+    call_ms: float,
+    before: resource.struct_rusage,
+    *,
+    late_ms: float = 0.0,
+    dry: bool = False,
 ) -> Sample:
     """Return a sample with what happened to the process since `before`."""
     after = resource.getrusage(resource.RUSAGE_SELF)
@@ -253,4 +273,5 @@ def make_sample(
         faults=after.ru_minflt - before.ru_minflt,
         preemptions=after.ru_nivcsw - before.ru_nivcsw,
         late_ms=late_ms,
+        dry=dry,
     )

@@ -87,6 +87,7 @@ def _reading(sample: p.Sample, parent_ms: float, armed_ms: float, *, checked: bo
         faults=sample.faults,
         parent_ms=parent_ms,
         late_ms=sample.late_ms,
+        dry=int(sample.dry),
         preemptions=sample.preemptions,
         checked=int(checked),
         armed_ms=armed_ms,

@@ -46,7 +46,7 @@ from optimizer.evaluate.screen import find_fault
 from optimizer.targets import find_obstacle
 from optimizer.targets.target import Build, Instance
 
-JUDGE_VERSION = "2"
+JUDGE_VERSION = "3"
 """Raised with each change of what a result means: results of two versions are never compared."""
 _COMPILING_S = 20.0
 """For a host side of a candidate's own, whose kernels are compiled at their first call."""

@@ -286,7 +286,11 @@ class Worker:
         bound = _given(self._armed, "a sample to take")
         clock = _given(self._clock, "a clock")
         usual = self._priming.get((bound[0], 0, bound[2]), 1)
-        return clock.fire(self._bind(bound), priming=self._priming.get(bound, usual))
+        priming = self._priming.get(bound, usual)
+        sample, outputs = clock.fire(self._bind(bound), priming=priming)
+        if sample.dry:
+            self._priming[bound] = clock.deepen(priming)
+        return sample, outputs
 
     def _sets(self, case: str) -> int:
         return len(self._held.cases[case].sets)

@@ -12,8 +12,10 @@ from optimizer.evaluate.summary import TWIN, Measured, Reading
 PEER = "reference/eager"
 
 
-def reading(ms: float, *, faults: int = 0, preemptions: int = 0, late_ms: float = 0.0) -> Reading:
-    return Reading(ms, ms, faults, ms + 0.2, late_ms, preemptions)
+def reading(
+    ms: float, *, faults: int = 0, preemptions: int = 0, late_ms: float = 0.0, dry: int = 0
+) -> Reading:
+    return Reading(ms, ms, faults, ms + 0.2, late_ms, preemptions, dry=dry)
 
 
 def faults_of(  # noqa: PLR0913 - what may be at fault
@@ -91,13 +93,18 @@ def test_a_time_below_the_floor_is_not_believed() -> None:
 def test_the_worst_workload_is_told() -> None:
     calm = {CANDIDATE: [reading(1)] * 2, PEER: [reading(1)] * 2}
     busy = {
-        CANDIDATE: [reading(1, faults=9, preemptions=1, late_ms=0.5), reading(1, faults=9)],
+        CANDIDATE: [reading(1, faults=9, preemptions=1, late_ms=0.5, dry=1), reading(1, faults=9)],
         PEER: [reading(1), reading(1)],
     }
 
     found = describe_disturbance([{"a": calm, "b": busy}], {"a": PEER, "b": PEER})
 
-    assert found == {"page_faults": (9.0, 0.0), "disturbed": (0.5, 0.0), "late_ms": 0.25}
+    assert found == {
+        "page_faults": (9.0, 0.0),
+        "disturbed": (0.5, 0.0),
+        "dry": (0.5, 0.0),
+        "late_ms": 0.25,
+    }
 
 
 def test_a_device_tells_its_clocks_and_why_it_is_slow() -> None:

@@ -1,6 +1,7 @@
 """From readings to evidence: which peer is the baseline, what the ratio is, what is suspicious."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from optimizer.evaluate.summary import (
     describe_null,
     describe_ratio,
     describe_workload,
+    median_of,
     staying,
     versus,
     with_first_calls,
@@ -59,6 +61,15 @@ def faults_of(readings: Mapping[str, list[Reading]], measured: Measured | None =
     return list(
         find_faults([{"w": readings}], measured or make_measured(), EAGER, clocks=Clocks(host=True))
     )
+
+
+def test_a_sample_that_may_hold_a_wait_for_the_host_counts_only_where_there_are_no_others() -> None:
+    hidden = [reading(1.0), reading(1.2), reading(1.1)]
+    dry = [replace(reading(9.0), dry=1)] * 4
+
+    assert median_of([*dry, *hidden], "device_ms") == 1.1
+    assert median_of([*dry, *hidden[:2]], "device_ms") == 9.0
+    assert median_of([*dry, *hidden], "call_ms") == pytest.approx(9.9)
 
 
 def test_the_baseline_is_the_fastest_peer_over_all_pairs() -> None:

@@ -1,5 +1,6 @@
 """One sample of one call: what is asked of a clock, without asserting a time."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizer.evaluate.guards import Guard, without
-from optimizer.evaluate.timing import MOST_PRIMING_MS, HostClock, flushes_to_hide, make_clock
+from optimizer.evaluate.memory import Value
+from optimizer.evaluate.protocol import Sample
+from optimizer.evaluate.timing import (
+    MOST_PRIMING_MS,
+    Call,
+    HostClock,
+    flushes_to_hide,
+    make_clock,
+)
+from optimizer.evaluate.worker import Worker
 
 pytestmark = pytest.mark.alone
 
@@ -111,3 +121,56 @@ def test_work_on_a_side_stream_keeps_the_device_busy_after_the_end_event() -> No
 
     assert min(late_ms["hide"]) > 0.1
     assert max(late_ms["stay"]) < 0.1
+
+
+@pytest.mark.gpu
+def test_a_call_that_the_device_waited_for_is_told_and_the_next_is_primed_for_it() -> None:
+    clock = make_clock("cuda", 50_000_000)
+    source = torch.ones(1 << 10, device="cuda")
+
+    def pause() -> tuple[torch.Tensor, ...]:
+        time.sleep(2e-3)
+        return (source.clone(),)
+
+    pause()
+    priming = [1]
+    samples = []
+    for _ in range(9):
+        clock.arm()
+        samples.append(clock.fire(pause, priming=priming[-1])[0])
+        priming.append(clock.deepen(priming[-1]))
+
+    assert samples[0].dry
+    assert samples[0].device_ms > 1
+    assert not samples[-1].dry
+    assert samples[-1].device_ms < 0.1
+    assert priming[-1] == priming[-2]
+
+
+def test_a_sample_that_was_not_primed_enough_deepens_the_next_of_its_kind() -> None:
+    worker = Worker()
+    clock = DryClock(enough=4)
+    worker._clock, worker._armed = clock, ("case", 0, "reference/eager")  # noqa: SLF001
+    worker._calls[worker._armed] = lambda: ()  # noqa: SLF001
+
+    for _ in range(5):
+        worker._sample()  # noqa: SLF001
+
+    assert clock.primings == [1, 2, 4, 4, 4]
+
+
+class DryClock(HostClock):
+    """A clock of a device that needs so much priming."""
+
+    def __init__(self, *, enough: int) -> None:
+        super().__init__(1 << 10)
+        self._enough = enough
+        self.primings: list[int] = []
+
+    def deepen(self, priming: int) -> int:
+        return 2 * priming
+
+    def fire(self, call: Call, *, priming: int) -> tuple[Sample, tuple[Value, ...]]:
+        self.primings.append(priming)
+        sample, outputs = super().fire(call, priming=priming)
+        return sample.model_copy(update={"dry": priming < self._enough}), outputs
