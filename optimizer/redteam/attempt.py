@@ -15,7 +15,7 @@ ALPHA = 0.001
 CONFIRM_S = 60.0
 _CLEAR = 10.0
 """A ratio that no interval keeps from being Better."""
-_LONGEST = 300
+_LONGEST, _HEAD = 300, 100
 
 
 class Attempt(Record):
@@ -108,5 +108,7 @@ def _of_evidence(evidence: Evidence) -> Attempt:
 
 
 def _short(text: str) -> str:
+    """Return a line; of a long one the head and the tail, where a traceback says what it is."""
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    tail = _LONGEST - _HEAD - 1
+    return line if len(line) <= _LONGEST else f"{line[:_HEAD]}…{line[-tail:]}"

@@ -15,6 +15,7 @@ from optimizer.job import RedteamRequest, RedteamResult
 from optimizer.redteam import bait
 from optimizer.redteam.hardware import redteam_hardware
 from optimizer.redteam.kind import TARGETS, Kind, Target, load_corpus
+from optimizer.redteam.logbook import Logbook
 from optimizer.redteam.report import (
     KindRow,
     Report,
@@ -31,6 +32,8 @@ from optimizer.store.engine import file_lock
 from optimizer.targets import find_obstacle
 
 _FILE = "redteam.json"
+_LOGBOOK = "redteam.log.jsonl"
+"""Attempts of a run that has not come to its end."""
 
 
 def redteam(
@@ -40,27 +43,32 @@ def redteam(
 
     Raises:
         RunnerError: The hardware is not here, or no kind has that name.
-        StoppedError: Somebody said stop; what is done is in the report.
+        StoppedError: Somebody said stop; what is done is in the report, or in the log beside it.
     """
     hardware = redteam_hardware(request.hardware)
     if obstacle := find_obstacle(hardware):
         raise RunnerError(obstacle)
     target: Target = next(target for target in TARGETS if target == hardware.target)
     kinds = _left(request, _chosen(target, request.only))
+    environment = detect_environment(hardware)
+    logbook = Logbook(request.folder / _LOGBOOK if request.folder is not None else None)
+    if not request.resume:
+        logbook.close()
     with bait.laid_out() as laid, TemporaryDirectory(prefix="redteam-") as folder:
         trios = {kind.id: plan_trio(kind, laid) for kind in kinds}
-        squad = Squad(hardware, Path(folder), effort_on(target), tell, stopped)
+        squad = Squad(
+            hardware, Path(folder), effort_on(target), tell, stopped, environment, logbook
+        )
         squad.run([errand for trio in trios.values() for errand in trio.errands])
     done = [kind for kind in kinds if all(e.key in squad.done for e in trios[kind.id].errands)]
     rows = [make_row(kind, _tried(trios[kind.id], squad), commit=request.commit) for kind in done]
-    report = make_report(
-        rows, target=target, command=request.command, environment=detect_environment(hardware)
-    )
+    report = make_report(rows, target=target, command=request.command, environment=environment)
     file = None
     if request.folder is not None:
         file, report = _add(request.folder, report, target, keep=request.resume)
     if stopped():
         raise StoppedError
+    logbook.close()
     return RedteamResult(file=file, summary=report.summary.model_dump(), faults=report.faults)
 
 

@@ -9,13 +9,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from knowledge.evaluation import Environment
 from operator_registry.hardware import HardwareSpec
+from operator_registry.record import digest
 from optimizer.candidate import Candidate
-from optimizer.evaluate.evaluator import Effort, Evaluator
+from optimizer.evaluate.evaluator import JUDGE_VERSION, Effort, Evaluator
 from optimizer.evaluate.guards import Guard, without
 from optimizer.redteam import attempt as attempts
 from optimizer.redteam.attempt import Attempt
 from optimizer.redteam.kind import Kind, Target, Text
+from optimizer.redteam.logbook import Logbook
 from optimizer.redteam.operators import OPERATORS
 
 Verb = Literal["evaluate", "confirm"]
@@ -105,18 +108,22 @@ class Squad:
     effort: Effort
     tell: Callable[[str], None]
     stopped: Callable[[], bool]
+    environment: Environment | None = None
+    logbook: Logbook = field(default_factory=Logbook)
     done: dict[tuple[str, Down, Verb, str], Attempt] = field(default_factory=dict)
     _whole: int = 0
 
     def run(self, errands: Sequence[Errand]) -> None:
         """Run all errands: some alone, one after another, the others side by side.
 
-        Those with all guards up come first; the peers that they measure serve the others too.
+        Those with all guards up come first; the peers that they measure serve the others too. What
+        the logbook tells is not run again.
         """
-        groups: dict[tuple[str, Down, bool], list[Errand]] = defaultdict(list)
-        for errand in {e.key: e for e in sorted(errands, key=lambda e: e.alone)}.values():
-            groups[errand.operator, errand.down, errand.alone].append(errand)
-        self._whole = sum(map(len, groups.values()))
+        once = {e.key: e for e in sorted(errands, key=lambda e: e.alone)}
+        self._whole = len(once)
+        known = self.logbook.read()
+        self.done |= {k: known[n] for k, e in once.items() if (n := self._name(e)) in known}
+        groups = _group(errand for key, errand in once.items() if key not in self.done)
         for guarded in (True, False):
             batch = {key: group for key, group in groups.items() if (not key[1]) == guarded}
             width = _CPU_WIDTH if self.hardware.target == "cpu" else _DEVICE_WIDTH
@@ -127,7 +134,7 @@ class Squad:
                 if key[2]:
                     self._run_group(group)
         for _ in range(_REPEATS):
-            for group in groups.values():
+            for group in _group(once.values()).values():
                 self._repeat(group)
 
     def _repeat(self, group: Sequence[Errand]) -> None:
@@ -165,9 +172,15 @@ class Squad:
     def _note(self, errand: Errand, attempt: Attempt, took_s: float) -> None:
         again = errand.key in self.done
         self.done[errand.key] = attempt
+        self.logbook.note(self._name(errand), attempt)
         told = f"{len(self.done)} of {self._whole}" + (", again" if again else "")
         how = attempt.how + (attempt.broke and f": {attempt.broke}")
         self.tell(f"{told}: {errand.name}: {how} ({took_s:.0f} s)")
+
+    def _name(self, errand: Errand) -> str:
+        """Return what an attempt holds for: the errand, here, by this judge."""
+        what = OPERATORS[errand.operator].digest, " ".join(sorted(errand.down)), errand.verb
+        return digest(*what, errand.candidate.id, JUDGE_VERSION, self.environment or "")
 
     def _folder(self, down: Down) -> Path:
         folder = self.folder / ("-".join(sorted(down)) or "all-up")
@@ -178,6 +191,13 @@ class Squad:
                 if known.is_dir():
                     shutil.copytree(known, folder / name, dirs_exist_ok=True)
         return folder
+
+
+def _group(errands: Iterable[Errand]) -> Mapping[tuple[str, Down, bool], Sequence[Errand]]:
+    groups: dict[tuple[str, Down, bool], list[Errand]] = defaultdict(list)
+    for errand in errands:
+        groups[errand.operator, errand.down, errand.alone].append(errand)
+    return groups
 
 
 def share_out(groups: Iterable[Sequence[Errand]], parts: int) -> list[Sequence[Errand]]:

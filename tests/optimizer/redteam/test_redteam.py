@@ -10,6 +10,7 @@ from optimizer.errors import RunnerError
 from optimizer.job import RedteamRequest
 from optimizer.redteam.report import Report
 from optimizer.redteam.run import redteam
+from optimizer.stop import StoppedError
 from optimizer.targets import host_cpu_arch
 
 
@@ -42,6 +43,30 @@ def test_a_kind_is_tried_unguarded_guarded_and_beside_its_twin(
     assert (row.succeeds, row.caught, row.accepted, row.needed) == (True, True, True, True)
     assert row.guarded.how.startswith("incorrect: y")
     assert "1 kinds of cheats" in (tmp_path / "redteam.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.drill
+def test_a_run_that_was_stopped_goes_on_where_it_was(host: HardwareSpec, tmp_path: Path) -> None:
+    told: list[str] = []
+    request = RedteamRequest(
+        hardware=host,
+        only="cpu/plan/hard-coded-factor",
+        folder=tmp_path,
+        resume=True,
+        commit="c",
+        command="kernelevolve redteam",
+    )
+
+    def stopped() -> bool:
+        return len(told) == 1  # after the first attempt
+
+    with pytest.raises(StoppedError):
+        redteam(request, tell=told.append, stopped=stopped)
+    result = redteam(request, tell=told.append, stopped=lambda: False)
+
+    assert result.faults == ()
+    assert len(told) == len({line.partition(": ")[2] for line in told}) == 3
+    assert {file.name for file in tmp_path.iterdir()} == {"redteam.json", "redteam.md"}
 
 
 @pytest.mark.drill
