@@ -18,7 +18,7 @@ class _Line(Record):
 
 @dataclass
 class Logbook:
-    """A file of attempts, a line each; the last of an errand counts. Without one nothing is kept."""
+    """A file of attempts, a line each: the last of an errand counts. Nothing is kept without it."""
 
     file: Path | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,5 +1,7 @@
 """Region kinds in both languages, against eager, at sizes that fit no block."""
 
+from pathlib import Path
+
 import pytest
 
 from operator_registry.registry import Operator
@@ -8,6 +10,7 @@ from operator_registry.spec import (
     IdsFrom,
     InputSpec,
     Permutation,
+    RangeAxis,
     SortedUniqueIds,
     Uniform,
 )
@@ -179,3 +182,19 @@ def test_every_triton_draft_agrees_with_eager(name: str) -> None:
     for candidate in drafts_of(CASES[name], "triton"):
         for call in calls_of(CASES[name]):
             call.check(candidate, interpreted(candidate))
+
+
+def test_a_long_sum_of_like_numbers_in_cpp_is_as_exact_as_eager_s(tmp_path: Path) -> None:
+    operator = make_case(
+        "def reference(x): return (x * 0 + 1.1).sum(-1)",
+        {"x": floats("m", "n")},
+        {"y": result("m")},
+        axes={"n": RangeAxis(min=0, max=1 << 16)},
+    )
+    call = Call(operator, {"m": 2, "n": 1 << 15})
+    drafts = drafts_of(operator, "cpp")
+
+    tables = built([(draft, [call]) for draft in drafts], tmp_path)
+
+    for draft, kernels in zip(drafts, tables, strict=True):
+        call.check(draft, kernels)
