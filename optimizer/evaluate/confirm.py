@@ -2,8 +2,9 @@
 
 import random
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from knowledge.evidence import Better, Evidence
@@ -20,7 +21,13 @@ from optimizer.evaluate.conduct import find_unseen
 from optimizer.evaluate.contenders import let_sit_out, pick_contenders
 from optimizer.evaluate.draws import SEED_BITS, count_confirmed
 from optimizer.evaluate.findings import Claim, Findings
-from optimizer.evaluate.pairs import PairPlan, PairProcesses, PairRun
+from optimizer.evaluate.pairs import (
+    PairPlan,
+    PairProcesses,
+    PairRun,
+    bytes_of_inputs,
+    count_abreast,
+)
 from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.peers import needs_graph
 from optimizer.evaluate.process import Process
@@ -65,7 +72,7 @@ class Confirmation:
             return fault
         with ExitStack() as stack:
             # Beside a device there are cores to spare, on which a pair's processes import torch.
-            ready = [self._start_pair(stack)] if self.bench.place.device != "cpu" else []
+            early = self._start_pair(stack) if self.bench.place.device != "cpu" else None
             public = self.bench.public_cases(sets=WARM_SETS + NEW_SETS)
             checks = [*self._drawn(), *self.bench.telling_cases(self._rng)]
             for case in [*checks, *public]:
@@ -75,7 +82,7 @@ class Confirmation:
                 return built
             findings = self._begin(public)
             failure = self._check(built, checks, findings)
-            failure = failure or self._measure(built, findings, ready, stack)
+            failure = failure or self._measure(built, findings, early, stack)
             if failure is not None:
                 return failure
             evidence = findings.evidence(built, checked=[*checks, *public])
@@ -156,11 +163,18 @@ class Confirmation:
             return _observe(trial, findings) or trial.probe()
 
     def _measure(
-        self, built: Built, findings: Findings, ready: list[PairProcesses], stack: ExitStack
+        self, built: Built, findings: Findings, early: PairProcesses | None, stack: ExitStack
     ) -> Outcome | None:
         """Take the pairs; return how the candidate fails in one, None where it does not.
 
-        Only the interval's width and the budget, of time and of pairs, end it.
+        Only the interval's width and the budget, of time and of pairs, end it. The first pair is
+        alone, for it tells which peers can sit out; then several get ready side by side.
+
+        Args:
+            built: The candidate.
+            findings: Take what is measured.
+            early: The processes of the first pair, where they have been started.
+            stack: Ends the processes if all else fails.
         """
         device = self.bench.place.device
         pairs = findings.earlier_pairs + (self.bench.effort.pairs or _MOST_PAIRS)
@@ -175,24 +189,31 @@ class Confirmation:
         findings.glances.append(glance(device))
         while len(findings.pairs) < pairs and not self._is_enough(findings):
             began = time.monotonic()
-            pair = ready.pop() if ready else self._start_pair(stack)
-            if device != "cpu" and len(findings.pairs) + 1 < pairs:
-                ready.append(self._start_pair(stack))
-            cases = self._measured(findings, first=len(findings.pairs) == findings.earlier_pairs)
-            failure = self._run_pair(built, findings, (cases, peers), pair)
-            pair.close()
+            first = len(findings.pairs) == findings.earlier_pairs
+            cases = self._measured(findings, first=first)
+            plan = PairPlan(cases, peers, findings.twins, self.claim.handed_back)
+            if first:
+                batch = [early or self._start_pair(stack)]
+            else:
+                left = pairs - len(findings.pairs)
+                batch = [self._start_pair(stack) for _ in range(min(left, self._abreast(cases)))]
+            failure = self._run_batch(built, findings, plan, batch)
             if failure is not None:
                 return failure
-            taken = len(findings.pairs) - findings.earlier_pairs
-            if taken == 1:
+            if first:
                 peers = let_sit_out(findings, self.table, peers)
             took_s = time.monotonic() - began
             # The first pair has all peers, most of which then sit out.
-            next_s = took_s if taken > 1 else took_s / 2
+            next_s = took_s / 2 if first else took_s
             if time.monotonic() + next_s > self.until:
                 break
         findings.glances.append(glance(device))
         return self._find_unseen(findings)
+
+    def _abreast(self, cases: Sequence[CheckedCase]) -> int:
+        given = sum(map(bytes_of_inputs, cases))
+        room = count_abreast(self.bench.place, self.bench.hardware, given)
+        return self.bench.effort.abreast or room
 
     def _start_pair(self, stack: ExitStack) -> PairProcesses:
         return stack.enter_context(PairProcesses(self.bench))
@@ -218,32 +239,42 @@ class Confirmation:
                     return unseen
         return None
 
-    def _run_pair(
+    def _run_batch(
         self,
         built: Built,
         findings: Findings,
-        measured: tuple[Sequence[CheckedCase], Mapping[str, Sequence[str]]],
-        processes: PairProcesses,
+        plan: PairPlan,
+        batch: Sequence[PairProcesses],
     ) -> Outcome | None:
-        processes.candidate.greet()
-        trial = self._trial(processes.candidate)
-        failure = trial.load(built)
-        if failure is not None:
-            return failure
-        cases, peers = measured
-        plan = PairPlan(cases, peers, findings.twins, self.claim.handed_back)
-        pair = PairRun(trial, plan, self._rng, processes.peers, processes.twin)
+        """Take pairs that get ready side by side and are measured one after another.
+
+        Return how the candidate fails in one, None where it does not.
+        """
+        pairs = [PairRun(self._trial(b.candidate), plan, self._rng, b.peers, b.twin) for b in batch]
+        with _closing(pairs, batch), ThreadPoolExecutor(len(pairs)) as pool:
+            # Nothing is timed before the last one is ready.
+            for unfit in list(pool.map(lambda pair: _make_ready(pair, built), pairs)):
+                if unfit is not None:
+                    return unfit
+            for pair in pairs:
+                failure = self._run_pair(findings, pair, alone=len(pairs) == 1)
+                if failure is not None or self._is_enough(findings):
+                    return failure
+        return None
+
+    def _run_pair(self, findings: Findings, pair: PairRun, *, alone: bool) -> Outcome | None:
         left_s = max(0.0, self.until - time.monotonic())
-        found = pair.run(budget_s=min(self.bench.effort.pair_s, left_s / 2))
+        found = pair.measure(budget_s=min(self.bench.effort.pair_s, left_s / 2))
         findings.absent += pair.absent
         if not isinstance(found, dict):
             return found
-        broken = trial.probe()
+        broken = pair.trial.probe()
         if broken is not None:
             return broken
         findings.pairs.append(found)
-        findings.weights.weigh_peers(processes.peers, findings.public, _peers_of(found))
-        findings.first_ms.append(pair.first_ms)
+        findings.weights.weigh_peers(pair.peers, findings.public, _peers_of(found))
+        if alone:  # first calls compile, and side by side they wait for each other
+            findings.first_ms.append(pair.first_ms)
         for workload, bursts in pair.bursts.items():
             findings.bursts.setdefault(workload, []).append(bursts)
         return None
@@ -267,6 +298,24 @@ class Confirmation:
             bench.run_s(self.claim.candidate),
             thorough=True,
         )
+
+
+def _make_ready(pair: PairRun, built: Built) -> Outcome | None:
+    """Load the candidate and compile the peers; return how the candidate fails."""
+    pair.trial.process.greet()
+    return pair.trial.load(built) or pair.prepare()
+
+
+@contextmanager
+def _closing(pairs: Sequence[PairRun], batch: Sequence[PairProcesses]) -> Iterator[None]:
+    """End the processes, then the threads of which some were started."""
+    try:
+        yield
+    finally:
+        for processes in batch:
+            processes.close()
+        for pair in pairs:
+            pair.close()
 
 
 def _peers_of(pair: summary.Pair) -> Mapping[str, Sequence[str]]:

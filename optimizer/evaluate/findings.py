@@ -60,7 +60,7 @@ class Findings:
     bursts: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
     """By workload, for each new pair: what a call takes in a row of calls; see `PairRun.bursts`."""
     first_ms: list[Mapping[str, Mapping[str, float]]] = field(default_factory=list)
-    """For each new pair: what first calls took; see `PairRun.first_ms`."""
+    """For each new pair that got ready alone: what first calls took; see `PairRun.first_ms`."""
     glances: list[Glance] = field(default_factory=list)
     """The machine before and after the pairs."""
     earlier_pairs: int = 0

@@ -1,5 +1,6 @@
 """One process pair of a confirming run: candidate, peers and the peers' twin, told in turn."""
 
+import math
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -7,11 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Self
 
+import torch
+
 from knowledge.outcome import Failed, TimedOut
+from operator_registry.hardware import HardwareSpec
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.peer_table import AbsentPeer, PeerProcess
-from optimizer.evaluate.process import Process, attempt
+from optimizer.evaluate.process import Place, Process, attempt
 from optimizer.evaluate.rounds import (
     LEAST_ROUNDS,
     MOST_ROUNDS,
@@ -23,6 +27,14 @@ from optimizer.evaluate.rounds import (
 from optimizer.evaluate.summary import TWIN, Reading
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import Workbench
+
+_PROCESSES = 3
+"""Of a pair."""
+_MOST_ABREAST = 6
+_CONTEXT_BYTES, _COPIES = 1 << 30, 6
+"""What a process takes of a device: for itself, and of inputs, with outputs and temporaries."""
+_SHARE = 0.5
+"""Of a device's memory: what pairs that get ready side by side may take."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +75,40 @@ class PairProcesses:
         self.twin.close()
 
 
+def count_abreast(place: Place, hardware: HardwareSpec, input_bytes: int) -> int:
+    """Return how many pairs may get ready side by side: what there are cores and memory for.
+
+    On a processor one: it is the device itself, and has nothing to spare.
+
+    Args:
+        place: Where they run.
+        hardware: The device.
+        input_bytes: All that each of their processes is given.
+    """
+    if place.device == "cpu":
+        return 1
+    held = input_bytes * _COPIES + _CONTEXT_BYTES
+    by_memory = int(_SHARE * hardware.limits.dram_gb * 1e9 / (_PROCESSES * held))
+    return max(1, min(_MOST_ABREAST, place.threads // _PROCESSES, by_memory))
+
+
+def bytes_of_inputs(case: CheckedCase) -> int:
+    """Return how much a case's inputs take, in all its sets."""
+    files = [
+        file
+        for one in case.case.sets
+        for value in one
+        for file in (value if isinstance(value, tuple) else (value,))
+    ]
+    return sum(math.prod(f.shape) * getattr(torch, f.dtype).itemsize for f in files)
+
+
 @dataclass
 class PairRun:
-    """A pair at work. Its processes are the caller's to end."""
+    """A pair at work, which first gets ready and then is measured.
+
+    Its processes are the caller's to end, before it is closed: some are started by its threads.
+    """
 
     trial: Trial
     plan: PairPlan
@@ -79,33 +122,36 @@ class PairRun:
 
     first_ms: dict[str, dict[str, float]] = field(default_factory=dict)
     """By workload and subject: the first call in its process, by that process's clock."""
+    _subjects: dict[str, Subjects] = field(default_factory=dict)
+    # A child dies with the thread that started it, so the threads live as long as the pair.
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
 
-    def run(self, *, budget_s: float) -> dict[str, dict[str, list[Reading]]] | Failure:
-        """Return all readings by workload and subject, or how the candidate fails.
-
-        Args:
-            budget_s: Seconds for the samples of all workloads, after the compiling.
+    def prepare(self) -> Failed | TimedOut | None:
+        """Compile and warm up who is measured on each workload; return how the candidate fails.
 
         Raises:
             RunnerError: A process can't be started.
         """
-        # A child dies with the thread that started it, so the threads live as long as the pair.
-        pool = ThreadPoolExecutor(2)
-        try:
-            return self._run(pool, budget_s=budget_s)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        found = self._prepare()
+        if not isinstance(found, dict):
+            return found
+        self._subjects = found
+        return None
 
-    def _run(
-        self, pool: ThreadPoolExecutor, *, budget_s: float
-    ) -> dict[str, dict[str, list[Reading]]] | Failure:
-        subjects = self._prepare(pool)
-        if not isinstance(subjects, dict):
-            return subjects
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def measure(self, *, budget_s: float) -> dict[str, dict[str, list[Reading]]] | Failure:
+        """Return all readings by workload and subject, or how the candidate fails.
+
+        Args:
+            budget_s: Seconds for the samples of all workloads.
+        """
         found = {}
         for case in self.plan.cases:
             each_s = budget_s / len(self.plan.cases)
-            readings = self._measure(case, subjects[case.workload.name], budget_s=each_s)
+            readings = self._measure(case, self._subjects[case.workload.name], budget_s=each_s)
             if not isinstance(readings, dict):
                 return readings
             found[case.workload.name] = readings
@@ -127,7 +173,7 @@ class PairRun:
             self.bursts[case.workload.name] = rounds.bursts()
         return readings
 
-    def _prepare(self, pool: ThreadPoolExecutor) -> dict[str, Subjects] | Failed | TimedOut:
+    def _prepare(self) -> dict[str, Subjects] | Failed | TimedOut:
         """Return who is measured on each workload, compiled and warmed up on all of them."""
         found: dict[str, Subjects] = {}
         for case in self.plan.cases:
@@ -143,7 +189,7 @@ class PairRun:
         twins = {workload: [peer] for workload, peer in self.plan.twins.items()}
         sides = (self.peers, self.twin)
         # Both sides compile at once: nothing is timed meanwhile.
-        ready = pool.map(self._prepare_side, sides, (self.plan.peers, twins))
+        ready = self._pool.map(self._prepare_side, sides, (self.plan.peers, twins))
         for side, peers in zip(sides, list(ready), strict=True):
             for workload, peer in peers:
                 label = peer if side is self.peers else TWIN

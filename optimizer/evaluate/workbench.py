@@ -74,6 +74,8 @@ class Effort:
     """Seconds of samples on each workload in a search."""
     pairs: int | None = None
     """The most process pairs of a confirming run; 24 if None."""
+    abreast: int | None = None
+    """Pairs that get ready side by side; as many as there is room for if None."""
     pair_s: float = 1.5
     """Seconds of samples in each pair."""
     narrow_enough: float = 0.02

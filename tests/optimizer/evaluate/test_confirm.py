@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from knowledge.evidence import Evidence
 from knowledge.outcome import Failed, Incorrect, TimedOut
 from knowledge.verdict import judge
+from operator_registry.hardware import HardwareSpec
 from optimizer.audit import find_flaw
 from optimizer.evaluate.evaluator import Evaluator
 from optimizer.evaluate.samples import find_samples
@@ -189,3 +191,19 @@ def test_wrong_only_when_it_is_timed_is_still_wrong(evaluator: Evaluator) -> Non
     found = evaluator.confirm(lazy, deadline_s=60, alpha=ALPHA, handed_back=())
 
     assert isinstance(found, Incorrect)
+
+
+@pytest.mark.drill
+def test_pairs_that_get_ready_side_by_side_are_measured_one_after_another(
+    state: Path, host: HardwareSpec
+) -> None:
+    effort = replace(EFFORT, pairs=4, abreast=2)
+
+    with Evaluator(OPERATOR, host, folder=state, effort=effort) as judge_:
+        found = judge_.confirm(GOOD, deadline_s=100, alpha=ALPHA, handed_back={"w1"})
+
+    assert isinstance(found, Evidence), found
+    assert {len(w.pair_ratios) for w in found.workloads} == {4}
+    assert find_flaw(found) is None
+    # Of a pair that got ready beside others, first calls tell nothing.
+    assert all(w.first_call_ms is not None for w in found.workloads)
