@@ -13,6 +13,7 @@ from knowledge.outcome import Incorrect, Outcome, WorkloadTime
 from knowledge.verdict import judge
 from optimizer.errors import RunnerError
 from optimizer.evaluate import summary
+from optimizer.evaluate.abreast import bytes_of_inputs, count_abreast
 from optimizer.evaluate.building import Built
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.checking import Agreement
@@ -21,13 +22,7 @@ from optimizer.evaluate.conduct import find_unseen
 from optimizer.evaluate.contenders import let_sit_out, pick_contenders
 from optimizer.evaluate.draws import SEED_BITS, count_confirmed
 from optimizer.evaluate.findings import Claim, Findings
-from optimizer.evaluate.pairs import (
-    PairPlan,
-    PairProcesses,
-    PairRun,
-    bytes_of_inputs,
-    count_abreast,
-)
+from optimizer.evaluate.pairs import PairPlan, PairProcesses, PairRun
 from optimizer.evaluate.peer_table import PeerTable
 from optimizer.evaluate.peers import needs_graph
 from optimizer.evaluate.process import Process
@@ -211,8 +206,7 @@ class Confirmation:
         return self._find_unseen(findings)
 
     def _abreast(self, cases: Sequence[CheckedCase]) -> int:
-        given = sum(map(bytes_of_inputs, cases))
-        room = count_abreast(self.bench.place, self.bench.hardware, given)
+        room = count_abreast(self.bench.place, self.bench.hardware, bytes_of_inputs(cases))
         return self.bench.effort.abreast or room
 
     def _start_pair(self, stack: ExitStack) -> PairProcesses:

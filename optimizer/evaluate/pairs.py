@@ -1,6 +1,5 @@
 """One process pair of a confirming run: candidate, peers and the peers' twin, told in turn."""
 
-import math
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -8,14 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Self
 
-import torch
-
 from knowledge.outcome import Failed, TimedOut
-from operator_registry.hardware import HardwareSpec
 from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.peer_table import AbsentPeer, PeerProcess
-from optimizer.evaluate.process import Place, Process, attempt
+from optimizer.evaluate.process import Process, attempt
 from optimizer.evaluate.rounds import (
     LEAST_ROUNDS,
     MOST_ROUNDS,
@@ -27,14 +23,6 @@ from optimizer.evaluate.rounds import (
 from optimizer.evaluate.summary import TWIN, Reading
 from optimizer.evaluate.trial import Trial
 from optimizer.evaluate.workbench import Workbench
-
-_PROCESSES = 3
-"""Of a pair."""
-_MOST_ABREAST = 6
-_CONTEXT_BYTES, _COPIES = 1 << 30, 6
-"""What a process takes of a device: for itself, and of inputs, with outputs and temporaries."""
-_SHARE = 0.5
-"""Of a device's memory: what pairs that get ready side by side may take."""
 
 
 @dataclass(frozen=True)
@@ -73,34 +61,6 @@ class PairProcesses:
         self.candidate.kill()
         self.peers.close()
         self.twin.close()
-
-
-def count_abreast(place: Place, hardware: HardwareSpec, input_bytes: int) -> int:
-    """Return how many pairs may get ready side by side: what there are cores and memory for.
-
-    On a processor one: it is the device itself, and has nothing to spare.
-
-    Args:
-        place: Where they run.
-        hardware: The device.
-        input_bytes: All that each of their processes is given.
-    """
-    if place.device == "cpu":
-        return 1
-    held = input_bytes * _COPIES + _CONTEXT_BYTES
-    by_memory = int(_SHARE * hardware.limits.dram_gb * 1e9 / (_PROCESSES * held))
-    return max(1, min(_MOST_ABREAST, place.threads // _PROCESSES, by_memory))
-
-
-def bytes_of_inputs(case: CheckedCase) -> int:
-    """Return how much a case's inputs take, in all its sets."""
-    files = [
-        file
-        for one in case.case.sets
-        for value in one
-        for file in (value if isinstance(value, tuple) else (value,))
-    ]
-    return sum(math.prod(f.shape) * getattr(torch, f.dtype).itemsize for f in files)
 
 
 @dataclass

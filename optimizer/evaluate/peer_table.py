@@ -1,6 +1,7 @@
 """Which peers run on which workload, and their times for ranking; measured once, then kept."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from optimizer.evaluate import protocol as p
 from optimizer.evaluate.cases import CheckedCase
 from optimizer.evaluate.memory import scrub
 from optimizer.evaluate.outputs import judge_outputs
+from optimizer.evaluate.peers import is_tuned, uncaptured
 from optimizer.evaluate.process import PEERS, Place, Process
 from optimizer.evaluate.sandbox import ChildError, ChildRaisedError
 from optimizer.evaluate.shelf import take_files
@@ -104,6 +106,14 @@ class PeerProcess:
             self._ready = True
         return process
 
+    def forget(self, case: p.Case) -> None:
+        """Let the process forget a case; what was compiled for it stays."""
+        if self._process is not None and self._process.alive:
+            try:
+                self._process.drop(case)
+            except ChildError:
+                self.close()
+
     @property
     def was_killed(self) -> bool:
         """Return whether somebody else ended the process: no fault of the peer, as a rule."""
@@ -130,26 +140,63 @@ class PeerProcess:
 
 
 def measure_peers(
-    side: PeerProcess, cases: Sequence[CheckedCase], names: Sequence[str]
+    sides: Sequence[PeerProcess], cases: Sequence[CheckedCase], names: Sequence[str]
 ) -> PeerTable:
-    """Return which of the peers run and agree with the reference, and how long they take."""
-    times: dict[str, list[PeerTime]] = {case.workload.name: [] for case in cases}
+    """Return which of the peers run and agree with the reference, and how long they take.
+
+    They are measured one after another. Where there are several processes, these compile side by
+    side before, but for what is tuned by times that the compiler takes itself.
+    """
+    shared = _share_out(sides, cases, names)
+    # A process that is replaced dies with the thread that started it: these live to the end.
+    with ThreadPoolExecutor(len(sides)) as pool:
+        if len(sides) > 1:
+            _compile_ahead(pool, sides, shared)
+        return _measure_all(shared, [case.workload.name for case in cases])
+
+
+def _measure_all(
+    shared: Sequence[tuple[PeerProcess, CheckedCase, str]], workloads: Sequence[str]
+) -> PeerTable:
+    times: dict[str, list[PeerTime]] = {name: [] for name in workloads}
     absent = []
     calm = True
-    for case in cases:
-        for peer in names:
+    for side, case, peer in shared:
+        found = _measure(side, case, peer)
+        if isinstance(found, str) and side.was_killed:
             found = _measure(side, case, peer)
-            if isinstance(found, str) and side.was_killed:
-                found = _measure(side, case, peer)
-                calm = calm and not isinstance(found, str)
-            workload = case.workload.name
-            if isinstance(found, str):
-                absent.append(AbsentPeer(workload=workload, peer=peer, reason=found))
-            else:
-                times[workload].append(_time_of(peer, found))
-                calm = calm and is_calm(found)
+            calm = calm and not isinstance(found, str)
+        workload = case.workload.name
+        if isinstance(found, str):
+            absent.append(AbsentPeer(workload=workload, peer=peer, reason=found))
+        else:
+            times[workload].append(_time_of(peer, found))
+            calm = calm and is_calm(found)
     by_workload = {workload: tuple(found) for workload, found in times.items()}
     return PeerTable(times=by_workload, absent=tuple(absent), calm=calm)
+
+
+def _share_out(
+    sides: Sequence[PeerProcess], cases: Sequence[CheckedCase], names: Sequence[str]
+) -> list[tuple[PeerProcess, CheckedCase, str]]:
+    """Return in which process each peer is measured: what compiles to one code is in one."""
+    sets = {(case.case.key, uncaptured(name)): None for case in cases for name in names}
+    turns = {key: sides[place % len(sides)] for place, key in enumerate(sets)}
+    return [(turns[case.case.key, uncaptured(n)], case, n) for case in cases for n in names]
+
+
+def _compile_ahead(
+    pool: ThreadPoolExecutor,
+    sides: Sequence[PeerProcess],
+    shared: Sequence[tuple[PeerProcess, CheckedCase, str]],
+) -> None:
+    def compile_all(mine: PeerProcess) -> None:
+        for side, case, peer in shared:
+            if side is mine and not is_tuned(peer):
+                side.prepare(case.case, peer)  # who can't be is found out once more
+                side.forget(case.case)  # the next one finds its inputs as they were drawn
+
+    list(pool.map(compile_all, sides))
 
 
 def tell_absent(absent: Sequence[AbsentPeer]) -> Iterator[str]:

@@ -51,6 +51,11 @@ def needs_graph(peer: str) -> bool:
     return peer.endswith(_GRAPH)
 
 
+def is_tuned(peer: str) -> bool:
+    """Return whether compiling the peer takes times of its own on the device."""
+    return "max-autotune" in peer
+
+
 def uncaptured(peer: str) -> str:
     """Return the same peer without a CUDA graph around it."""
     return peer.removesuffix(_GRAPH)

@@ -14,6 +14,7 @@ from optimizer.binding import instances
 from optimizer.candidate import Candidate
 from optimizer.environment import detect_environment
 from optimizer.errors import PlanError, RunnerError
+from optimizer.evaluate.abreast import bytes_of_inputs, count_abreast
 from optimizer.evaluate.admission import (
     DegenerateOperatorError,
     admit,
@@ -249,14 +250,16 @@ class Workbench:
         path = self.folder / "peers" / f"{key[:32]}.json"
         table = find_table(path)
         if table is None:
-            side = PeerProcess(self.operator, self.hardware, self.place)
+            abreast = count_abreast(self.place, self.hardware, bytes_of_inputs(cases))
+            sides = [PeerProcess(self.operator, self.hardware, self.place) for _ in range(abreast)]
             try:
                 names = peer_names(self.operator, self.place.device)
                 if self.effort.eager_only:
                     names = tuple(name for name in names if name.endswith("/eager"))
-                table = measure_peers(side, cases, names)
+                table = measure_peers(sides, cases, names)
             finally:
-                side.close()
+                for side in sides:
+                    side.close()
             # Where no ratio is claimed, one that was disturbed does as well.
             if table.calm or self.effort.eager_only:
                 keep_table(path, table)

@@ -43,9 +43,10 @@ EAGER = tuple(name for name in peer_names(MIXED, "cpu") if name.endswith("/eager
 def table(tmp_path_factory: pytest.TempPathFactory, host: HardwareSpec) -> Iterator[PeerTable]:
     folder = tmp_path_factory.mktemp("peers")
     bench = Workbench(MIXED, host, folder=folder, effort=Effort())
-    side = PeerProcess(MIXED, host, bench.place)
-    yield measure_peers(side, bench.public_cases(sets=2), EAGER)
-    side.close()
+    sides = [PeerProcess(MIXED, host, bench.place) for _ in range(2)]
+    yield measure_peers(sides, bench.public_cases(sets=2), EAGER)
+    for side in sides:
+        side.close()
     bench.close()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from operator_registry.hardware import HardwareSpec
-from optimizer.evaluate.pairs import count_abreast
+from optimizer.evaluate.abreast import count_abreast
 from optimizer.evaluate.process import Place
 
 DEVICE = Place(device="cuda", threads=16, cache_bytes=1, folder=Path("none"))
