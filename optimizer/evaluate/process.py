@@ -63,6 +63,8 @@ class Place:
     """Makes the memory that candidates write outputs into; None where each has its own."""
     flush_file: Path | None = None
     """By which many workers flush the cache, see `Hello.flush_file`; else by their own memory."""
+    compiles: bool = True
+    """Whether peers are compiled: where not, their processes need not load PyTorch's compiler."""
     hello_s: float = 120.0
     """For a process to import torch and to touch the device."""
 
@@ -155,7 +157,8 @@ class Process:
         limits = {PEERS: place.compiling_limits, ORACLE: place.oracle_limits}.get(
             self.function, place.limits
         )
-        self._child = start(self.function, limits=limits)
+        plain = self.function == PEERS and not place.compiles
+        self._child = start(WORKER if plain else self.function, limits=limits)
 
     def __enter__(self) -> Self:
         """Return itself."""

@@ -123,6 +123,7 @@ class Workbench:
             memory_gib=64 if device == "cuda" else 8,
             guards=effort.guards,
             shared=self.shared.path,
+            compiles=not effort.eager_only,
         )
         if effort.guards.up(Guard.OUTPUTS):
             self.place = replace(self.place, lender=make_lender(self.place, self.shared))
