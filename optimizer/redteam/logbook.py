@@ -24,8 +24,11 @@ class Logbook:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self) -> dict[str, Attempt]:
-        """Return the attempts by errand; a line that was cut off is none."""
-        return {line.errand: line.attempt for line in self._lines()}
+        """Return the attempts by errand; a line that was cut off is none.
+
+        Nor is one in which the judge failed: to go on is to try it again.
+        """
+        return {line.errand: line.attempt for line in self._lines() if not line.attempt.broke}
 
     def note(self, errand: str, attempt: Attempt) -> None:
         """Write an attempt down, before anything else is tried."""

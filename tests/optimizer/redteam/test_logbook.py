@@ -9,11 +9,14 @@ CAUGHT = Attempt(through=False, how="incorrect")
 PASSED = Attempt(through=True, how="passed", told_ms=0.1)
 
 
-def test_the_last_attempt_of_an_errand_counts_and_a_cut_line_is_none(tmp_path: Path) -> None:
+def test_the_last_attempt_of_an_errand_counts_and_what_was_cut_off_or_broke_is_none(
+    tmp_path: Path,
+) -> None:
     book = Logbook(tmp_path / "new" / "log.jsonl")
     book.note("a", CAUGHT)
     book.note("b", CAUGHT)
     book.note("a", PASSED)
+    book.note("d", Attempt(through=False, how="the judge failed", broke="no device"))
     with (tmp_path / "new" / "log.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"errand": "c", "attem')
 
